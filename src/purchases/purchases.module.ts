@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { CreatedKeysController } from './keys/created-keys.controller';
 import { CreatedKeysService } from './keys/created-keys.service';
+import { FilteredKeysService } from './keys/filtered-keys.service';
 import { AuthModule } from '../auth/auth.module';
 import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { TokensModule } from '../operator/tokens/tokens.module';
@@ -24,6 +25,7 @@ import { SalesService } from './sales/sales.service';
 const SERVICES = [
   BuyersService,
   CreatedKeysService,
+  FilteredKeysService,
   DownloadKeysService,
   GameSalesService,
   LibraryService,

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   type BeforeApplicationShutdown,
   Injectable,
@@ -14,57 +13,22 @@ import { Database } from '../platform/database/database';
 import { bind, statement } from '../platform/database/statement';
 import { ApiError } from '../platform/errors/api-error';
 import { BuildFolders } from '../uploads/build-folders';
-import { FileUploadsService } from '../uploads/file-uploads.service';
+import { FileQuota } from '../uploads/file-quota.service';
 import { UploadSessions } from '../uploads/sessions/upload-sessions.service';
 import { BuildFileError } from '../wharf/pwr/build-file-error';
 import { ADD_EVENT } from './build-events.service';
 import { BuildFailures } from './build-failures.service';
 import { storedKeys } from './build-keys';
 import { ANNOUNCE_COMPLETED } from './build-messages';
+import { BuildQueue, type Claim, MAX_ATTEMPTS } from './build-queue.service';
 import { BuildMetrics } from './build-metrics';
 import { processBuild, type ProcessedBuild } from './build-thread';
 
 const POLL_INTERVAL_MS = 5000;
 const SWEEP_INTERVAL_MS = 50_000;
-/** Another process takes the job of one that was killed. */
-const LEASE_MS = 60_000;
 const RENEW_INTERVAL_MS = 15_000;
-const MAX_ATTEMPTS = 3;
 /** The wait after a failure, of the storage for example; multiplied by the number of attempts. */
 const RETRY_MS = 10_000;
-
-/** Owners whose jobs this process has claimed recently. */
-const MAX_SERVED = 1000;
-
-/**
- * The owners with the fewest running jobs are next, and among them the one that this process served least recently, so
- * that many pushes of one owner don't delay those of others. $4: the owners served, the latest last.
- */
-const CLAIM = statement<{ build_id: number; attempts: number; owner_id: number }>(
-  'claim_build_job',
-  `WITH running AS (
-     SELECT g.user_id, count(*) AS jobs
-     FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
-     WHERE j.lease IS NOT NULL AND j.leased_until > $1 GROUP BY g.user_id),
-   next AS (
-     SELECT j.build_id, g.user_id FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
-     LEFT JOIN running r ON r.user_id = g.user_id
-     WHERE coalesce(j.leased_until <= $1, true) AND j.attempts < ${MAX_ATTEMPTS}
-     ORDER BY coalesce(r.jobs, 0), coalesce(array_position($4::bigint[], g.user_id), 0), j.created_at, j.build_id
-     LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
-   UPDATE build_jobs j SET attempts = attempts + 1, lease = $2, leased_until = $3 FROM next
-   WHERE j.build_id = next.build_id RETURNING j.build_id, j.attempts, next.user_id AS owner_id`,
-);
-
-const RENEW = statement<{ build_id: number }>(
-  'renew_build_job',
-  'UPDATE build_jobs SET leased_until = $3 WHERE build_id = $1 AND lease = $2 RETURNING build_id',
-);
-
-const RELEASE = statement(
-  'release_build_job',
-  `UPDATE build_jobs SET attempts = attempts - $4, lease = NULL, leased_until = $3 WHERE build_id = $1 AND lease = $2`,
-);
 
 interface JobRow {
   id: number;
@@ -90,11 +54,6 @@ const JOB = statement<JobRow>(
    WHERE b.id = $1`,
 );
 
-const LOCK_JOB = statement<{ build_id: number }>(
-  'lock_build_job',
-  'SELECT build_id FROM build_jobs WHERE build_id = $1 AND lease = $2 FOR UPDATE',
-);
-
 const COMPLETE = statement<{ game_id: number }>(
   'complete_build',
   `WITH job AS (DELETE FROM build_jobs WHERE build_id = $1),
@@ -114,38 +73,31 @@ const LATE = statement<{ id: number }>(
   `SELECT id FROM builds WHERE expires_at <= $1 ORDER BY expires_at LIMIT 100`,
 );
 
-const GIVEN_UP = statement<{ id: number }>(
-  'given_up_builds',
-  `SELECT build_id AS id FROM build_jobs WHERE attempts >= ${MAX_ATTEMPTS} AND leased_until <= $1 LIMIT 100`,
-);
-
-const LATE_MESSAGE = 'The push was not complete within 24 hours.';
-const GIVEN_UP_MESSAGE = 'The build could not be processed. Push it again.';
-
-interface Claim {
-  build_id: number;
-  attempt: number;
-  lease: string;
+/** A claim, with its start for the metrics. */
+interface Attempt extends Claim {
   /** Milliseconds of `performance.now()`. */
   started: number;
 }
 
-/** Processes pushed builds, in every replica. A job is leased for a time, so that another process takes it if this one is killed. */
+const LATE_MESSAGE = 'The push was not complete within 24 hours.';
+const GIVEN_UP_MESSAGE = 'The build could not be processed. Push it again.';
+
+/** Processes pushed builds, in every replica. */
 @Injectable()
 export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly log = new Logger('Builds');
   private readonly stopping = new AbortController();
   private readonly waiting = new Set<() => void>();
   private wakes = 0;
-  private served: number[] = [];
   private running: Promise<void>[] = [];
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly settings: Settings,
     private readonly database: Database,
+    private readonly queue: BuildQueue,
     private readonly sessions: UploadSessions,
-    private readonly fileUploads: FileUploadsService,
+    private readonly quota: FileQuota,
     private readonly folders: BuildFolders,
     private readonly failures: BuildFailures,
     private readonly events: Events,
@@ -179,7 +131,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     try {
       const now = [new Date(this.clock.now())];
       for (const { id } of await this.database.rows(LATE, now)) await this.failures.fail(id, LATE_MESSAGE);
-      for (const { id } of await this.database.rows(GIVEN_UP, now))
+      for (const { id } of await this.queue.givenUp())
         if (await this.failures.fail(id, GIVEN_UP_MESSAGE)) this.metrics.ended('failed', 0);
       await this.metrics.readOldest();
       await this.folders.deleteStale();
@@ -191,8 +143,8 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   private async work(): Promise<void> {
     while (!this.stopping.signal.aborted) {
       const { wakes } = this;
-      const claimed = await this.claim().catch(() => undefined);
-      if (claimed) await this.run(claimed);
+      const claimed = await this.queue.claim().catch(() => undefined);
+      if (claimed) await this.run({ ...claimed, started: performance.now() });
       else if (wakes === this.wakes) await this.woken();
     }
   }
@@ -209,21 +161,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     });
   }
 
-  private async claim(): Promise<Claim | undefined> {
-    const lease = randomUUID();
-    const now = new Date(this.clock.now());
-    const claimed = await this.database.row(CLAIM, [now, lease, this.leaseEnd(), this.served]);
-    if (!claimed) return undefined;
-    const { build_id, attempts, owner_id } = claimed;
-    this.served = [...this.served.filter((id) => id !== owner_id), owner_id].slice(-MAX_SERVED);
-    return { build_id, attempt: attempts, lease, started: performance.now() };
-  }
-
-  private leaseEnd(): Date {
-    return new Date(this.clock.now() + LEASE_MS);
-  }
-
-  private async run(claim: Claim): Promise<void> {
+  private async run(claim: Attempt): Promise<void> {
     const { build_id, attempt, lease } = claim;
     const lost = new AbortController();
     const renewal = setInterval(() => void this.renew(claim, lost), RENEW_INTERVAL_MS).unref();
@@ -242,8 +180,8 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     }
   }
 
-  private async process(claim: Claim, folder: string, signal: AbortSignal): Promise<void> {
-    const { build_id, attempt, lease, started } = claim;
+  private async process(claim: Attempt, folder: string, signal: AbortSignal): Promise<void> {
+    const { build_id, attempt, started } = claim;
     const job = await this.database.row(JOB, [build_id]);
     if (!job) return;
     const { game_id, created_at, patch_session, signature_session } = job;
@@ -267,7 +205,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       await discard().catch(() => undefined);
       throw error;
     });
-    if (!(await this.complete({ game_id, build_id, lease }, keys, built))) return discard();
+    if (!(await this.complete(claim, game_id, keys, built))) return discard();
     this.metrics.completed(performance.now() - started, totalBytes(built));
     this.events.announced();
     await this.sessions.discard(patch_session);
@@ -276,12 +214,14 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /** Returns false if the job is another process's by now, or the build has failed. */
   private complete(
-    { game_id, build_id, lease }: { game_id: number; build_id: number; lease: string },
+    claim: Claim,
+    game_id: number,
     keys: ReturnType<typeof storedKeys>,
     built: ProcessedBuild,
   ): Promise<boolean> {
     return this.database.transaction(async (db) => {
-      if (!(await this.hasLease(build_id, lease, db))) return false;
+      if (!(await this.queue.hasLease(claim, db))) return false;
+      const { build_id } = claim;
       const { archive, patch, signature } = built;
       const files = [keys.patch, patch.size, keys.signature, signature.size];
       await this.requireSpace(game_id, totalBytes(built), db);
@@ -299,41 +239,34 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private async requireSpace(game_id: number, bytes: number, db: EntityManager): Promise<void> {
     try {
-      await this.fileUploads.requireSpace(game_id, bytes, db);
+      await this.quota.requireSpace(game_id, bytes, db);
     } catch (error) {
       throw error instanceof ApiError ? new BuildFileError(`Not enough space: ${error.message}.`) : error;
     }
   }
 
-  /** Locks the job, unless another process has taken it over. */
-  private async hasLease(build_id: number, lease: string, db: EntityManager): Promise<boolean> {
-    const getRows = await this.database.execute([bind(LOCK_JOB, [build_id, lease])], db);
-    return getRows(LOCK_JOB).length > 0;
-  }
-
-  private async afterFailure({ build_id, attempt, lease, started }: Claim, error: Error): Promise<void> {
-    const now = this.clock.now();
+  private async afterFailure(claim: Attempt, error: Error): Promise<void> {
+    const { build_id, attempt, started } = claim;
     if (this.stopping.signal.aborted) {
-      await this.database.rows(RELEASE, [build_id, lease, new Date(now), 1]);
+      await this.queue.release(claim, 0, { isCounted: false });
       return;
     }
     const milliseconds = performance.now() - started;
     if (error instanceof BuildFileError) {
       this.metrics.ended('rejected', milliseconds);
-      await this.failures.fail(build_id, error.message, (db) => this.hasLease(build_id, lease, db));
+      await this.failures.fail(build_id, error.message, (db) => this.queue.hasLease(claim, db));
       return;
     }
     this.log.warn(`Attempt ${attempt} to process build ${build_id} failed: ${error.message}`);
     this.metrics.ended(attempt >= MAX_ATTEMPTS ? 'failed' : 'retried', milliseconds);
     if (attempt >= MAX_ATTEMPTS)
-      await this.failures.fail(build_id, GIVEN_UP_MESSAGE, (db) => this.hasLease(build_id, lease, db));
-    else await this.database.rows(RELEASE, [build_id, lease, new Date(now + attempt * RETRY_MS), 0]);
+      await this.failures.fail(build_id, GIVEN_UP_MESSAGE, (db) => this.queue.hasLease(claim, db));
+    else await this.queue.release(claim, attempt * RETRY_MS, { isCounted: true });
   }
 
-  private async renew({ build_id, lease }: Claim, lost: AbortController): Promise<void> {
+  private async renew(claim: Claim, lost: AbortController): Promise<void> {
     try {
-      const values = [build_id, lease, this.leaseEnd()];
-      if (!(await this.database.row(RENEW, values))) lost.abort();
+      if (!(await this.queue.renew(claim))) lost.abort();
     } catch {
       // The next one tries again. If the lease expires, the transaction at the end notices it.
     }

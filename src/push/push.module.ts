@@ -7,6 +7,7 @@ import { BuildEventsService } from './build-events.service';
 import { BuildFailures } from './build-failures.service';
 import { BuildJobs } from './build-jobs.service';
 import { BUILD_EVENTS } from './build-messages';
+import { BuildQueue } from './build-queue.service';
 import { BuildMetrics } from './build-metrics';
 import { ProfileBuildsController, PushesController } from './pushes.controller';
 import { PushedFilesService } from './pushed-files.service';
@@ -15,7 +16,15 @@ import { PushesService } from './pushes.service';
 @Module({
   imports: [ServerModule, IdempotencyModule, UploadsModule, EventsModule.forFeature(BUILD_EVENTS)],
   controllers: [PushesController, ProfileBuildsController],
-  providers: [PushesService, PushedFilesService, BuildEventsService, BuildFailures, BuildJobs, BuildMetrics],
+  providers: [
+    PushesService,
+    PushedFilesService,
+    BuildEventsService,
+    BuildFailures,
+    BuildJobs,
+    BuildQueue,
+    BuildMetrics,
+  ],
   exports: [PushesService],
 })
 export class PushModule {}

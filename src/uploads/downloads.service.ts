@@ -13,7 +13,8 @@ import type {
   DownloadUploadRequest,
   UploadsRequest,
 } from './download.dto';
-import { type BuildFileRow, type Downloader, invalidBuildFile, UploadsService } from './uploads.service';
+import { type BuildFileRow, DownloadableBuilds } from './downloadable-builds.service';
+import { type Downloader, invalidBuildFile, UploadsService } from './uploads.service';
 
 interface StoredFile {
   file_key: string | null;
@@ -30,6 +31,7 @@ export class DownloadsService {
   constructor(
     settings: Settings,
     private readonly uploads: UploadsService,
+    private readonly builds: DownloadableBuilds,
     private readonly storage: FileStorage,
     private readonly counts: DownloadCounts,
     private readonly idempotency: IdempotencyService,
@@ -63,7 +65,7 @@ export class DownloadsService {
 
   /** The URL of a build's file, for a user who may download it. A signature isn't counted: it contains nothing of the game. */
   async build(request: DownloadBuildRequest, credential: Downloader, req: Request): Promise<string> {
-    const file = await this.uploads.buildFile(request, credential);
+    const file = await this.builds.file(request, credential);
     if (request.sub_type !== 'default') throw invalidBuildFile();
     const url = this.signUrl(file, nameOf(file, request));
     if (request.file_type !== 'signature') this.count(file, file.game_id, request.uuid, req);

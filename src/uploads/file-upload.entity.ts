@@ -6,6 +6,9 @@ import type { Upload } from './upload.entity';
 
 export const FILE_UPLOAD_STATES = ['receiving', 'storing', 'stored', 'failed'] as const;
 
+/** An unfinished upload expires after this time. */
+export const FILE_UPLOAD_LIFETIME = `interval '24 hours'`;
+
 /** A file that a seller uploads on a page, until it is listed as an upload. */
 @StoredColumns({
   columns: [

@@ -4,22 +4,20 @@ import { Audit } from '../audit/audit';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import { Clock } from '../platform/config/clock';
-import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
-import { bind, longRead, statement } from '../platform/database/statement';
-import { ApiError, apiError, badRequest } from '../platform/errors/api-error';
+import { longRead, statement } from '../platform/database/statement';
+import { ApiError, apiError } from '../platform/errors/api-error';
 import { ConcurrencyLimit, type LimitedClient } from '../platform/limits/concurrency-limit';
 import { BuildSignatures } from './build-signatures.service';
 import { newFileKey } from './file-keys';
-import { FileUpload } from './file-upload.entity';
+import { FileQuota } from './file-quota.service';
+import { FileUpload, FILE_UPLOAD_LIFETIME } from './file-upload.entity';
 import { recordFile } from './files.service';
-import { LOCK_OWNER } from './lock-owner';
 import { isComplete, UploadSessions } from './sessions/upload-sessions.service';
 import { UnusedFiles } from './unused-files.service';
 import { Upload } from './upload.entity';
 import { LOCK_GAME, UploadEditsService } from './upload-edits.service';
 
-const LIFETIME = `interval '24 hours'`;
 const LEASE_MS = 60_000;
 /** Files that a process copies at the same time, and those of one seller. */
 const STORING = { accepted: Infinity, running: 2, each: 1 };
@@ -54,22 +52,9 @@ export const PENDING_UPLOADS = longRead<PendingUpload>(
   `SELECT ${PENDING} FROM games g JOIN file_uploads p ON p.game_id = g.id
    LEFT JOIN upload_sessions s ON s.id = p.id
    WHERE g.id = $1 AND ${canEdit('g', '$2')} AND ($3::uuid IS NULL OR p.id = $3)
-     AND ($3::uuid IS NOT NULL OR p.state <> 'stored') AND p.created_at > $4::timestamptz - ${LIFETIME}
+     AND ($3::uuid IS NOT NULL OR p.state <> 'stored') AND p.created_at > $4::timestamptz - ${FILE_UPLOAD_LIFETIME}
    ORDER BY p.created_at, p.id LIMIT 100`,
   'user $2',
-);
-
-/** Size of all files of the games of the user $1, stored or being uploaded. */
-export const USED_BYTES = statement<{ bytes: number }>(
-  'file_quota_used',
-  `SELECT coalesce(sum(f.bytes), 0)::float8 AS bytes FROM games g CROSS JOIN LATERAL (
-     SELECT size AS bytes FROM uploads WHERE game_id = g.id AND file_key IS NOT NULL
-     UNION ALL SELECT size FROM builds WHERE game_id = g.id AND file_key IS NOT NULL
-     UNION ALL SELECT f.size FROM builds b JOIN build_files f ON f.build_id = b.id
-       WHERE b.game_id = g.id AND f.file_key IS NOT NULL
-     UNION ALL SELECT size FROM file_uploads
-       WHERE game_id = g.id AND state IN ('receiving', 'storing') AND created_at > $2::timestamptz - ${LIFETIME}) f
-   WHERE g.user_id = $1`,
 );
 
 /** Only one of two requests gets the file to store. A process that was killed loses it when its lease ends. */
@@ -127,7 +112,7 @@ export class FileUploadsService implements OnApplicationShutdown {
 
   constructor(
     private readonly database: Database,
-    private readonly settings: Settings,
+    private readonly quota: FileQuota,
     private readonly sessions: UploadSessions,
     private readonly unused: UnusedFiles,
     private readonly uploads: UploadEditsService,
@@ -171,9 +156,8 @@ export class FileUploadsService implements OnApplicationShutdown {
     const { id } = await this.sessions.create(game_id, file.size);
     try {
       await this.database.transaction(async (db) => {
-        const locked = await this.database.execute([bind(LOCK_GAME, [game_id, user_id])], db);
-        if (locked(LOCK_GAME).length === 0) throw invalidGame();
-        await this.requireSpace(game_id, file.size, db);
+        if (!(await this.database.row(LOCK_GAME, [game_id, user_id], db))) throw invalidGame();
+        await this.quota.requireSpace(game_id, file.size, db);
         const created_at = this.now as unknown as string;
         await db.insert(FileUpload, { ...file, id, created_at });
       });
@@ -182,21 +166,6 @@ export class FileUploadsService implements OnApplicationShutdown {
       throw error;
     }
     return { id, path: this.sessionPath(id) };
-  }
-
-  /**
-   * Throws if the files of the owner of the game would exceed FILES_QUOTA_BYTES with these bytes. In the transaction
-   * that stores them, because it locks the owner.
-   */
-  async requireSpace(game_id: number, bytes: number, db: EntityManager): Promise<void> {
-    const { FILES_QUOTA_BYTES: quota } = this.settings;
-    if (quota === 0) return;
-    const [owner] = (await this.database.execute([bind(LOCK_OWNER, [game_id])], db))(LOCK_OWNER);
-    if (!owner) throw invalidGame();
-    const used = (await this.database.execute([bind(USED_BYTES, [owner.owner_id, this.now])], db))(
-      USED_BYTES,
-    );
-    if (used[0]!.bytes + bytes > quota) throw badRequest('the files of the owner exceed the quota');
   }
 
   /** Stores the complete file in the background; `status` tells when it is listed. Can be repeated. */
@@ -301,8 +270,8 @@ export class FileUploadsService implements OnApplicationShutdown {
     { user_id }: Editor,
   ): Promise<Recorded> {
     const { id, game_id, filename, traits, replaces } = file;
-    const locked = await this.database.execute([bind(LOCK_GAME, [game_id, user_id])], db);
-    if (locked(LOCK_GAME).length === 0) throw new Rejected('You can no longer edit the game.');
+    if (!(await this.database.row(LOCK_GAME, [game_id, user_id], db)))
+      throw new Rejected('You can no longer edit the game.');
     // Nothing was listed if another process did it after this one had lost its lease.
     const claimed = await db.update(
       FileUpload,

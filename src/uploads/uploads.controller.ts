@@ -8,6 +8,7 @@ import { Fails } from '../platform/server/routes';
 import { Params } from '../platform/input/params.decorator';
 import { IdempotencyKey } from '../idempotency/idempotency-key';
 import { OncePerKey, type RetryKey } from '../idempotency/idempotency.service';
+import { DownloadableBuilds } from './downloadable-builds.service';
 import { DownloadsService } from './downloads.service';
 import {
   buildResponse,
@@ -37,6 +38,7 @@ const MUST_BUY = 'you must buy this game to download';
 export class UploadsController {
   constructor(
     private readonly uploads: UploadsService,
+    private readonly downloadable: DownloadableBuilds,
     private readonly downloads: DownloadsService,
     private readonly links: StoreLinks,
   ) {}
@@ -114,7 +116,7 @@ export class UploadsController {
     @Params() request: BuildRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<OneBuildResponse> {
-    return { build: buildWithOwner(await this.uploads.build(request, credential), this.links) };
+    return { build: buildWithOwner(await this.downloadable.one(request, credential), this.links) };
   }
 
   @Get('builds/:build_id/upgrade-paths/:target_build_id')
@@ -132,7 +134,9 @@ export class UploadsController {
     @CurrentCredential() credential: Credential,
   ): Promise<UpgradePathResponse> {
     return {
-      upgrade_path: { builds: (await this.uploads.upgradePath(request, credential)).map(buildWithFiles) },
+      upgrade_path: {
+        builds: (await this.downloadable.upgradePath(request, credential)).map(buildWithFiles),
+      },
     };
   }
 

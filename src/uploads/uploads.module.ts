@@ -13,7 +13,9 @@ import { BuildSignatures } from './build-signatures.service';
 import { ChannelsController } from './channels.controller';
 import { ChannelsService } from './channels.service';
 import { DownloadCounts } from './download-counts.service';
+import { DownloadableBuilds } from './downloadable-builds.service';
 import { DownloadsService } from './downloads.service';
+import { FileQuota } from './file-quota.service';
 import { FileResponses } from './file-responses';
 import { FilesController } from './files.controller';
 import { FileUploadsService } from './file-uploads.service';
@@ -33,6 +35,7 @@ import { UploadsService } from './uploads.service';
   controllers: [UploadsController, ChannelsController, FilesController, UploadSessionsController],
   providers: [
     UploadsService,
+    DownloadableBuilds,
     DownloadsService,
     DownloadCounts,
     ChannelsService,
@@ -45,6 +48,7 @@ import { UploadsService } from './uploads.service';
     UnusedFiles,
     UploadEditsService,
     FileUploadsService,
+    FileQuota,
     { provide: FileStorage, useFactory: createStorage, inject: [Settings, Clock, ServiceUrl] },
   ],
   exports: [
@@ -60,6 +64,7 @@ import { UploadsService } from './uploads.service';
     UnusedFiles,
     UploadEditsService,
     FileUploadsService,
+    FileQuota,
   ],
 })
 export class UploadsModule implements OnApplicationBootstrap {

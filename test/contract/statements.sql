@@ -1277,35 +1277,6 @@ SELECT w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.l
 -- create_free_key: src/purchases/keys/created-keys.service.ts
 INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4);
 
--- created_key_labels: src/purchases/keys/created-keys.service.ts, long, turns: user $2
-SELECT DISTINCT k.label FROM games g CROSS JOIN LATERAL (
-     SELECT label FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL
-     ORDER BY id DESC LIMIT 1000) k
-   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AND k.label IS NOT NULL ORDER BY 1 LIMIT 100;
-
--- created_keys: src/purchases/keys/created-keys.service.ts, long, turns: user $2
-SELECT game.title, k.*, ended.searched_to
-   FROM (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))) game CROSS JOIN LATERAL (
-     SELECT CASE WHEN count(*) = 20000 THEN min(id) END AS searched_to FROM (
-       SELECT id FROM download_keys WHERE game_id = game.id AND purchase_id IS NULL AND id BETWEEN $3 AND $4
-         AND ($6::text IS NOT NULL OR $7::text IS NOT NULL)
-       ORDER BY id DESC LIMIT 20000) searched) ended
-   LEFT JOIN LATERAL (
-     SELECT dk.id, dk.game_id, dk.key, dk.label, dk.created_at, dk.downloads, dk.email,
-       dk.revoked_at IS NOT NULL AS revoked, u.username AS owner
-     FROM (SELECT * FROM download_keys dk
-           WHERE game_id = game.id AND dk.purchase_id IS NULL AND dk.id BETWEEN greatest($3, ended.searched_to) AND $4 AND ($6::text IS NULL OR dk.label = $6) AND CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END = coalesce($7, CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END)
-           ORDER BY id DESC LIMIT $5) dk
-     LEFT JOIN users u ON u.id = coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified))) k ON true
-   ORDER BY k.id DESC;
-
--- created_keys_count: src/purchases/keys/created-keys.service.ts, long, turns: user $2
-SELECT game.title, k.* FROM (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))) game CROSS JOIN LATERAL (
-     SELECT count(*) FILTER (WHERE dk.email IS NULL AND dk.user_id IS NULL) AS unclaimed, count(*) FILTER (WHERE NOT (dk.email IS NULL AND dk.user_id IS NULL)) AS claimed,
-       max(id) AS to
-     FROM (SELECT * FROM download_keys dk WHERE game_id = game.id AND dk.purchase_id IS NULL AND dk.id BETWEEN $3 AND $4 AND ($5::text IS NULL OR dk.label = $5) AND revoked_at IS NULL
-           ORDER BY id LIMIT 10000) dk) k;
-
 -- created_keys_create: src/purchases/keys/created-keys.service.ts
 WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))),
    unclaimed AS (
@@ -1336,15 +1307,6 @@ WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id =
      WHERE dk.id = found.id AND found.purchase_id IS NULL RETURNING dk.id)
    SELECT found.id, revoked.id IS NOT NULL AS revoked
    FROM game LEFT JOIN found ON true LEFT JOIN revoked ON true;
-
--- created_keys_revoke_all: src/purchases/keys/created-keys.service.ts
-WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))),
-   found AS MATERIALIZED (
-     SELECT dk.id FROM download_keys dk JOIN game ON game.id = dk.game_id
-     WHERE dk.purchase_id IS NULL AND dk.id BETWEEN $3 AND $4 AND ($5::text IS NULL OR dk.label = $5) AND dk.revoked_at IS NULL AND CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END = ANY ($6::text[])
-     ORDER BY dk.id LIMIT 10000 FOR UPDATE OF dk),
-   revoked AS (UPDATE download_keys dk SET revoked_at = now() FROM found WHERE dk.id = found.id RETURNING dk.id)
-   SELECT (SELECT count(*) FROM revoked) AS revoked FROM game;
 
 -- add_key_downloads: src/purchases/keys/download-keys.service.ts
 WITH locked AS MATERIALIZED (
@@ -1422,6 +1384,44 @@ SELECT dk.id AS key_id, dk.created_at, dk.downloads, dk.key, u.id, u.username, u
   JOIN download_keys dk ON dk.id = newest.id) dk ON true
      LEFT JOIN users u ON u.id = coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified))
      WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
+
+-- created_key_labels: src/purchases/keys/filtered-keys.service.ts, long, turns: user $2
+SELECT DISTINCT k.label FROM games g CROSS JOIN LATERAL (
+     SELECT label FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL
+     ORDER BY id DESC LIMIT 1000) k
+   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AND k.label IS NOT NULL ORDER BY 1 LIMIT 100;
+
+-- created_keys: src/purchases/keys/filtered-keys.service.ts, long, turns: user $2
+SELECT game.title, k.*, ended.searched_to
+   FROM (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))) game CROSS JOIN LATERAL (
+     SELECT CASE WHEN count(*) = 20000 THEN min(id) END AS searched_to FROM (
+       SELECT id FROM download_keys WHERE game_id = game.id AND purchase_id IS NULL AND id BETWEEN $3 AND $4
+         AND ($6::text IS NOT NULL OR $7::text IS NOT NULL)
+       ORDER BY id DESC LIMIT 20000) searched) ended
+   LEFT JOIN LATERAL (
+     SELECT dk.id, dk.game_id, dk.key, dk.label, dk.created_at, dk.downloads, dk.email,
+       dk.revoked_at IS NOT NULL AS revoked, u.username AS owner
+     FROM (SELECT * FROM download_keys dk
+           WHERE game_id = game.id AND dk.purchase_id IS NULL AND dk.id BETWEEN greatest($3, ended.searched_to) AND $4 AND ($6::text IS NULL OR dk.label = $6) AND CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END = coalesce($7, CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END)
+           ORDER BY id DESC LIMIT $5) dk
+     LEFT JOIN users u ON u.id = coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified))) k ON true
+   ORDER BY k.id DESC;
+
+-- created_keys_count: src/purchases/keys/filtered-keys.service.ts, long, turns: user $2
+SELECT game.title, k.* FROM (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))) game CROSS JOIN LATERAL (
+     SELECT count(*) FILTER (WHERE dk.email IS NULL AND dk.user_id IS NULL) AS unclaimed, count(*) FILTER (WHERE NOT (dk.email IS NULL AND dk.user_id IS NULL)) AS claimed,
+       max(id) AS to
+     FROM (SELECT * FROM download_keys dk WHERE game_id = game.id AND dk.purchase_id IS NULL AND dk.id BETWEEN $3 AND $4 AND ($5::text IS NULL OR dk.label = $5) AND revoked_at IS NULL
+           ORDER BY id LIMIT 10000) dk) k;
+
+-- created_keys_revoke_all: src/purchases/keys/filtered-keys.service.ts
+WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))),
+   found AS MATERIALIZED (
+     SELECT dk.id FROM download_keys dk JOIN game ON game.id = dk.game_id
+     WHERE dk.purchase_id IS NULL AND dk.id BETWEEN $3 AND $4 AND ($5::text IS NULL OR dk.label = $5) AND dk.revoked_at IS NULL AND CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END = ANY ($6::text[])
+     ORDER BY dk.id LIMIT 10000 FOR UPDATE OF dk),
+   revoked AS (UPDATE download_keys dk SET revoked_at = now() FROM found WHERE dk.id = found.id RETURNING dk.id)
+   SELECT (SELECT count(*) FROM revoked) AS revoked FROM game;
 
 -- claim: src/purchases/library/claim-key.ts
 WITH bought AS MATERIALIZED (
@@ -2519,7 +2519,25 @@ SELECT b.id, b.game_id, b.created_at, patch.session_id AS patch_session, signatu
    LEFT JOIN build_files ps ON ps.build_id = p.id AND ps.type = 'signature'
    WHERE b.id = $1;
 
--- claim_build_job: src/push/build-jobs.service.ts
+-- complete_build: src/push/build-jobs.service.ts
+WITH job AS (DELETE FROM build_jobs WHERE build_id = $1),
+   files AS (
+     UPDATE build_files SET session_id = NULL, updated_at = now(),
+       file_key = CASE type WHEN 'patch' THEN $5 ELSE $7 END, size = CASE type WHEN 'patch' THEN $6::bigint ELSE $8::bigint END
+     WHERE build_id = $1),
+   build AS (
+     UPDATE builds SET state = 'completed', file_key = $2, size = $3, md5_hash = $4, expires_at = NULL, updated_at = now()
+     WHERE id = $1 RETURNING game_id, channel_name, hidden)
+   UPDATE uploads u SET updated_at = now() FROM build b
+   WHERE u.game_id = b.game_id AND u.channel_name = b.channel_name AND NOT b.hidden RETURNING u.game_id;
+
+-- late_builds: src/push/build-jobs.service.ts
+SELECT id FROM builds WHERE expires_at <= $1 ORDER BY expires_at LIMIT 100;
+
+-- oldest_build_job: src/push/build-metrics.ts
+SELECT created_at FROM build_jobs ORDER BY created_at LIMIT 1;
+
+-- claim_build_job: src/push/build-queue.service.ts
 WITH running AS (
      SELECT g.user_id, count(*) AS jobs
      FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
@@ -2533,35 +2551,17 @@ WITH running AS (
    UPDATE build_jobs j SET attempts = attempts + 1, lease = $2, leased_until = $3 FROM next
    WHERE j.build_id = next.build_id RETURNING j.build_id, j.attempts, next.user_id AS owner_id;
 
--- complete_build: src/push/build-jobs.service.ts
-WITH job AS (DELETE FROM build_jobs WHERE build_id = $1),
-   files AS (
-     UPDATE build_files SET session_id = NULL, updated_at = now(),
-       file_key = CASE type WHEN 'patch' THEN $5 ELSE $7 END, size = CASE type WHEN 'patch' THEN $6::bigint ELSE $8::bigint END
-     WHERE build_id = $1),
-   build AS (
-     UPDATE builds SET state = 'completed', file_key = $2, size = $3, md5_hash = $4, expires_at = NULL, updated_at = now()
-     WHERE id = $1 RETURNING game_id, channel_name, hidden)
-   UPDATE uploads u SET updated_at = now() FROM build b
-   WHERE u.game_id = b.game_id AND u.channel_name = b.channel_name AND NOT b.hidden RETURNING u.game_id;
-
--- given_up_builds: src/push/build-jobs.service.ts
+-- given_up_builds: src/push/build-queue.service.ts
 SELECT build_id AS id FROM build_jobs WHERE attempts >= 3 AND leased_until <= $1 LIMIT 100;
 
--- late_builds: src/push/build-jobs.service.ts
-SELECT id FROM builds WHERE expires_at <= $1 ORDER BY expires_at LIMIT 100;
-
--- lock_build_job: src/push/build-jobs.service.ts
+-- lock_build_job: src/push/build-queue.service.ts
 SELECT build_id FROM build_jobs WHERE build_id = $1 AND lease = $2 FOR UPDATE;
 
--- release_build_job: src/push/build-jobs.service.ts
+-- release_build_job: src/push/build-queue.service.ts
 UPDATE build_jobs SET attempts = attempts - $4, lease = NULL, leased_until = $3 WHERE build_id = $1 AND lease = $2;
 
--- renew_build_job: src/push/build-jobs.service.ts
+-- renew_build_job: src/push/build-queue.service.ts
 UPDATE build_jobs SET leased_until = $3 WHERE build_id = $1 AND lease = $2 RETURNING build_id;
-
--- oldest_build_job: src/push/build-metrics.ts
-SELECT created_at FROM build_jobs ORDER BY created_at LIMIT 1;
 
 -- build_file_session: src/push/pushed-files.service.ts
 SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND type = $2;
@@ -2793,6 +2793,161 @@ INSERT INTO counted_downloads (uuid) SELECT DISTINCT unnest($1::uuid[]) ON CONFL
 -- short_lock_timeout: src/uploads/download-counts.service.ts
 SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout;
 
+-- build: src/uploads/downloadable-builds.service.ts, small
+SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.id AS id, f.id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size,
+          u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
+   FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id 
+  CROSS JOIN LATERAL (
+    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
+    SELECT FROM (
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2 AND ue.verified ) bought
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
+    FROM (
+      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+        (SELECT held.id FROM (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+          AS held_key,
+        (SELECT dk.id FROM download_keys dk
+         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+      OFFSET 0) part
+    OFFSET 0) access 
+   LEFT JOIN LATERAL (
+     SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
+     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true 
+  LEFT JOIN build_files patch ON patch.build_id = b.id AND patch.type = 'patch' AND patch.file_key IS NOT NULL
+  LEFT JOIN build_files signature ON signature.build_id = b.id AND signature.type = 'signature' AND signature.file_key IS NOT NULL
+   WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
+
+-- build_file: src/uploads/downloadable-builds.service.ts, small
+SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.game_id, b.state, f.filename, file.file_key, file.file_url
+   FROM builds b JOIN games g ON g.id = b.game_id 
+  CROSS JOIN LATERAL (
+    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
+    SELECT FROM (
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2 AND ue.verified ) bought
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
+    FROM (
+      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+        (SELECT held.id FROM (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+          AS held_key,
+        (SELECT dk.id FROM download_keys dk
+         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+      OFFSET 0) part
+    OFFSET 0) access 
+   LEFT JOIN LATERAL (
+     SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
+     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
+   LEFT JOIN LATERAL (
+     SELECT b.file_key, b.file_url WHERE $4 = 'archive'
+     UNION ALL SELECT o.file_key, NULL FROM build_files o WHERE o.build_id = b.id AND o.type = $4) file ON true
+   WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
+
+-- upgrade_path: src/uploads/downloadable-builds.service.ts, small
+WITH RECURSIVE target AS (
+     SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.game_id, b.channel_name, f.id AS upload_id
+     FROM builds b JOIN games g ON g.id = b.game_id 
+  CROSS JOIN LATERAL (
+    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
+    SELECT FROM (
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2 AND ue.verified ) bought
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
+    FROM (
+      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+        (SELECT held.id FROM (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+          AS held_key,
+        (SELECT dk.id FROM download_keys dk
+         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+      OFFSET 0) part
+    OFFSET 0) access 
+   LEFT JOIN LATERAL (
+     SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
+     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
+     WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) AND (access.edits OR f.hidden IS NOT TRUE)),
+   path AS (
+     SELECT b.id, b.parent_build_id, 1 AS place FROM builds b CROSS JOIN target WHERE b.id = $1 AND (target.edits OR b.state = 'completed' AND NOT b.hidden)
+     UNION ALL
+     SELECT p.id, p.parent_build_id, path.place + 1
+     FROM path JOIN builds p ON p.id = path.parent_build_id CROSS JOIN target
+     WHERE path.id > $4 AND p.id >= $4 AND path.place < 50 AND (target.edits OR p.state = 'completed' AND NOT p.hidden)
+       AND p.game_id = target.game_id AND p.channel_name = target.channel_name AND EXISTS (
+         SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
+   SELECT target.edits, target.owns, target.is_free, target.held_key, target.requested_key, target.traits,
+     b.id AS id, target.upload_id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size
+   FROM path JOIN builds b USING (id) 
+  LEFT JOIN build_files patch ON patch.build_id = b.id AND patch.type = 'patch' AND patch.file_key IS NOT NULL
+  LEFT JOIN build_files signature ON signature.build_id = b.id AND signature.type = 'signature' AND signature.file_key IS NOT NULL CROSS JOIN target ORDER BY path.place DESC;
+
+-- file_quota_used: src/uploads/file-quota.service.ts
+SELECT coalesce(sum(f.bytes), 0)::float8 AS bytes FROM games g CROSS JOIN LATERAL (
+     SELECT size AS bytes FROM uploads WHERE game_id = g.id AND file_key IS NOT NULL
+     UNION ALL SELECT size FROM builds WHERE game_id = g.id AND file_key IS NOT NULL
+     UNION ALL SELECT f.size FROM builds b JOIN build_files f ON f.build_id = b.id
+       WHERE b.game_id = g.id AND f.file_key IS NOT NULL
+     UNION ALL SELECT size FROM file_uploads
+       WHERE game_id = g.id AND state IN ('receiving', 'storing') AND created_at > $2::timestamptz - interval '24 hours') f
+   WHERE g.user_id = $1;
+
 -- claim_file_upload: src/uploads/file-uploads.service.ts
 UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $3::timestamptz + interval '60000 ms'
    WHERE id = $1 AND game_id = $2
@@ -2803,16 +2958,6 @@ UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $3::time
 DELETE FROM file_uploads p USING games g
    WHERE p.id = $1 AND p.game_id = $2 AND g.id = p.game_id AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0))
      AND (p.state <> 'storing' OR (p.leased_until < $4::timestamptz) IS NOT FALSE) RETURNING p.id;
-
--- file_quota_used: src/uploads/file-uploads.service.ts
-SELECT coalesce(sum(f.bytes), 0)::float8 AS bytes FROM games g CROSS JOIN LATERAL (
-     SELECT size AS bytes FROM uploads WHERE game_id = g.id AND file_key IS NOT NULL
-     UNION ALL SELECT size FROM builds WHERE game_id = g.id AND file_key IS NOT NULL
-     UNION ALL SELECT f.size FROM builds b JOIN build_files f ON f.build_id = b.id
-       WHERE b.game_id = g.id AND f.file_key IS NOT NULL
-     UNION ALL SELECT size FROM file_uploads
-       WHERE game_id = g.id AND state IN ('receiving', 'storing') AND created_at > $2::timestamptz - interval '24 hours') f
-   WHERE g.user_id = $1;
 
 -- pending_file_uploads: src/uploads/file-uploads.service.ts, long, turns: user $2
 SELECT p.id, p.filename, p.size, p.state, p.error, p.upload_id, p.replaces,
@@ -2925,95 +3070,6 @@ SELECT g.id FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT F
 UPDATE uploads f SET position = moved.position FROM unnest($2::bigint[]) WITH ORDINALITY AS moved (id, position)
    WHERE f.id = moved.id AND f.game_id = $1 AND f.position <> moved.position;
 
--- build: src/uploads/uploads.service.ts, small
-SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.id AS id, f.id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size,
-          u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
-   FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id 
-  CROSS JOIN LATERAL (
-    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
-    SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
-  UNION ALL SELECT purchase_id
-  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
-    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
-    FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
-        (SELECT held.id FROM (
-  
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  UNION ALL
-  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-    UNION ALL
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
-          AS held_key,
-        (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
-      OFFSET 0) part
-    OFFSET 0) access 
-   LEFT JOIN LATERAL (
-     SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
-     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true 
-  LEFT JOIN build_files patch ON patch.build_id = b.id AND patch.type = 'patch' AND patch.file_key IS NOT NULL
-  LEFT JOIN build_files signature ON signature.build_id = b.id AND signature.type = 'signature' AND signature.file_key IS NOT NULL
-   WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
-
--- build_file: src/uploads/uploads.service.ts, small
-SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.game_id, b.state, f.filename, file.file_key, file.file_url
-   FROM builds b JOIN games g ON g.id = b.game_id 
-  CROSS JOIN LATERAL (
-    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
-    SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
-  UNION ALL SELECT purchase_id
-  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
-    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
-    FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
-        (SELECT held.id FROM (
-  
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  UNION ALL
-  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-    UNION ALL
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
-          AS held_key,
-        (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
-      OFFSET 0) part
-    OFFSET 0) access 
-   LEFT JOIN LATERAL (
-     SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
-     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
-   LEFT JOIN LATERAL (
-     SELECT b.file_key, b.file_url WHERE $4 = 'archive'
-     UNION ALL SELECT o.file_key, NULL FROM build_files o WHERE o.build_id = b.id AND o.type = $4) file ON true
-   WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
-
 -- channel_builds: src/uploads/uploads.service.ts, long
 SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at FROM builds b
@@ -3113,62 +3169,6 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
   WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)
    ORDER BY f.position, f.id LIMIT 1000) f ON true
    WHERE g.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
-
--- upgrade_path: src/uploads/uploads.service.ts, small
-WITH RECURSIVE target AS (
-     SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.game_id, b.channel_name, f.id AS upload_id
-     FROM builds b JOIN games g ON g.id = b.game_id 
-  CROSS JOIN LATERAL (
-    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
-    SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
-  UNION ALL SELECT purchase_id
-  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
-    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
-    FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
-        (SELECT held.id FROM (
-  
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  UNION ALL
-  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-    UNION ALL
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
-          AS held_key,
-        (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
-      OFFSET 0) part
-    OFFSET 0) access 
-   LEFT JOIN LATERAL (
-     SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
-     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
-     WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) AND (access.edits OR f.hidden IS NOT TRUE)),
-   path AS (
-     SELECT b.id, b.parent_build_id, 1 AS place FROM builds b CROSS JOIN target WHERE b.id = $1 AND (target.edits OR b.state = 'completed' AND NOT b.hidden)
-     UNION ALL
-     SELECT p.id, p.parent_build_id, path.place + 1
-     FROM path JOIN builds p ON p.id = path.parent_build_id CROSS JOIN target
-     WHERE path.id > $4 AND p.id >= $4 AND path.place < 50 AND (target.edits OR p.state = 'completed' AND NOT p.hidden)
-       AND p.game_id = target.game_id AND p.channel_name = target.channel_name AND EXISTS (
-         SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
-   SELECT target.edits, target.owns, target.is_free, target.held_key, target.requested_key, target.traits,
-     b.id AS id, target.upload_id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size
-   FROM path JOIN builds b USING (id) 
-  LEFT JOIN build_files patch ON patch.build_id = b.id AND patch.type = 'patch' AND patch.file_key IS NOT NULL
-  LEFT JOIN build_files signature ON signature.build_id = b.id AND signature.type = 'signature' AND signature.file_key IS NOT NULL CROSS JOIN target ORDER BY path.place DESC;
 
 -- upload: src/uploads/uploads.service.ts, small
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.*

@@ -6,16 +6,16 @@ import { Form, withQuery } from '../../platform/input/form';
 import { KeyPages } from '../../platform/server/key-pages';
 import { ListStreams } from '../../platform/output/list-streams';
 import { readInteger } from '../../platform/input/readers';
+import { CreatedKeysService, MAX_UNCLAIMED } from '../../purchases/keys/created-keys.service';
+import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
 import {
-  CreatedKeysService,
+  FilteredKeysService,
   KEY_STATES,
   type KeyFilter,
   type KeyState,
   type ListedKey,
   MAX_REVOKED,
-  MAX_UNCLAIMED,
-} from '../../purchases/keys/created-keys.service';
-import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
+} from '../../purchases/keys/filtered-keys.service';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { formatCount } from '../layout/components';
@@ -31,6 +31,7 @@ import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, NO_KEYS, revokeAllPage, revok
 export class GameKeysController {
   constructor(
     private readonly keys: CreatedKeysService,
+    private readonly filtered: FilteredKeysService,
     private readonly lists: ListStreams,
     private readonly pages: KeyPages,
   ) {}
@@ -50,7 +51,7 @@ export class GameKeysController {
     @PageQuery() query: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const rows = this.keys.slices(game_id, visitor.user.id, readFilter(query));
+    const rows = this.filtered.slices(game_id, visitor.user.id, readFilter(query));
     return new CsvResponse(this.lists, `keys-of-game-${game_id}.csv`, this.cells, rows);
   }
 
@@ -86,7 +87,7 @@ export class GameKeysController {
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     const filter = readFilter(query);
-    const found = await this.keys.countLive(game_id, visitor.user.id, filter);
+    const found = await this.filtered.countLive(game_id, visitor.user.id, filter);
     if (found.to === null) return seeOther(keysPath(game_id), { message: 'There are no keys to revoke.' });
     return revokeAllPage(visitor, game_id, found, filter);
   }
@@ -101,7 +102,7 @@ export class GameKeysController {
     const states: KeyState[] = filter.state
       ? [filter.state]
       : ['unclaimed', ...(form.isChecked('claimed') ? (['claimed'] as const) : [])];
-    const count = await this.keys.revokeAll(game_id, filter, states, visitor.by);
+    const count = await this.filtered.revokeAll(game_id, filter, states, visitor.by);
     const more = count === MAX_REVOKED ? ' There may be more: repeat this to revoke them.' : '';
     const words = count === 1 ? '1 key was revoked.' : `${formatCount(count)} keys were revoked.`;
     return seeOther(keysPath(game_id), { message: words + more });
@@ -113,7 +114,12 @@ export class GameKeysController {
     @PathId('download_key_id') key_id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const { title, keys } = await this.keys.page(game_id, visitor.user.id, { from: key_id, to: key_id }, 1);
+    const { title, keys } = await this.filtered.page(
+      game_id,
+      visitor.user.id,
+      { from: key_id, to: key_id },
+      1,
+    );
     if (!keys[0] || keys[0].revoked) throw apiError(404, 'invalid download key');
     return revokePage(visitor, game_id, title, keys[0]);
   }
@@ -137,8 +143,8 @@ export class GameKeysController {
     const filter = query ? readFilter(query) : {};
     const limit = filter.from === undefined ? KEYS_ON_A_PAGE + 1 : MAX_NEW_KEYS;
     const [{ title, keys, searched_to }, labels] = await Promise.all([
-      this.keys.page(game_id, visitor.user.id, filter, limit),
-      this.keys.labels(game_id, visitor.user.id),
+      this.filtered.page(game_id, visitor.user.id, filter, limit),
+      this.filtered.labels(game_id, visitor.user.id),
     ]);
     const hasLinks = this.pages.url('key') !== null;
     const shown = {

@@ -1,4 +1,4 @@
-import type { KeyFilter, ListedKey } from '../../purchases/keys/created-keys.service';
+import type { KeyFilter, ListedKey } from '../../purchases/keys/filtered-keys.service';
 import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
 import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';

@@ -7,7 +7,7 @@ import { forbidden } from '../../auth/access/errors';
 import { invalidGame } from '../../games/errors';
 import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
-import { bind, longRead, read, statement } from '../../platform/database/statement';
+import { bind, read, statement } from '../../platform/database/statement';
 import { apiError, badRequest } from '../../platform/errors/api-error';
 import { KeyPages } from '../../platform/server/key-pages';
 import { IdempotencyService, type RetryKey, type Work } from '../../idempotency/idempotency.service';
@@ -19,30 +19,29 @@ import {
   type RevokeDownloadKeyRequest,
 } from './download-key.dto';
 import type { CreatedKeyRow } from './download-key.row';
-import { selectKeyOwner } from '../ownership/key-owners';
 import { newDownloadKey } from './new-download-key';
 
 export const MAX_UNCLAIMED = 10_000;
 const TOO_MANY = `a game can have at most ${MAX_UNCLAIMED} unclaimed download keys`;
-const SLICE = 500;
 /**
  * Fields of a response that are not stored for retries: a label may identify a person, and an erasure deletes it only
  * from the key.
  */
 const OF_PERSON = ['label'];
 
-const GAME = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`;
+/** The game $1, if the user $2 can edit it. */
+export const GAME_OF_KEYS = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`;
 
 /** Checked before a retry, because its stored response contains the texts of keys. */
-const EDITED_GAME = read('created_keys_game', GAME);
+const EDITED_GAME = read('created_keys_game', GAME_OF_KEYS);
 
 // A separate statement, so that the next one counts the keys that were committed while this one waited.
-const LOCK_GAME = statement('created_keys_lock', `${GAME} FOR NO KEY UPDATE OF g`, 'game $1');
+const LOCK_GAME = statement('created_keys_lock', `${GAME_OF_KEYS} FOR NO KEY UPDATE OF g`, 'game $1');
 
 /** No row: the caller can't edit the game. A row of nulls: too many keys. */
-export const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
+const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
   'created_keys_create',
-  `WITH game AS (${GAME}),
+  `WITH game AS (${GAME_OF_KEYS}),
    unclaimed AS (
      SELECT count(*) AS count FROM (
        SELECT FROM download_keys
@@ -59,7 +58,7 @@ export const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
 /** No row: the caller can't edit the game. A row of nulls: no such key. `revoked` is false for a key of a purchase. */
 const REVOKE = statement<{ id: number | null; revoked: boolean }>(
   'created_keys_revoke',
-  `WITH game AS (${GAME}),
+  `WITH game AS (${GAME_OF_KEYS}),
    found AS (
      SELECT dk.id, dk.purchase_id FROM download_keys dk JOIN game ON game.id = dk.game_id
      WHERE dk.id = $3 AND dk.revoked_at IS NULL FOR UPDATE OF dk),
@@ -70,114 +69,17 @@ const REVOKE = statement<{ id: number | null; revoked: boolean }>(
    FROM game LEFT JOIN found ON true LEFT JOIN revoked ON true`,
 );
 
-export interface ListedKey extends CreatedKeyRow {
-  revoked: boolean;
-  /** The email address that the key was created for. */
-  email: string | null;
-  /** Null: the key belongs to no account. */
-  owner: string | null;
-}
-
-/** Keys that are searched for a page with a filter. */
-const MAX_SEARCHED = 20_000;
-/** Keys that are revoked at once. */
-export const MAX_REVOKED = 10_000;
-const LABELS = { searched: 1000, listed: 100 };
-
-export const KEY_STATES = ['unclaimed', 'claimed', 'revoked'] as const;
-export type KeyState = (typeof KEY_STATES)[number];
-
-const IS_UNCLAIMED = 'dk.email IS NULL AND dk.user_id IS NULL';
-/** A key for an email address is not for the first player who redeems it. */
-const STATE = `CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN ${IS_UNCLAIMED} THEN 'unclaimed' ELSE 'claimed' END`;
-
-/** Keys without a purchase in a range of IDs, and with a label. */
-const OF_FILTER = (from: string, to: string, label: string) =>
-  `dk.purchase_id IS NULL AND dk.id BETWEEN ${from} AND ${to} AND (${label}::text IS NULL OR dk.label = ${label})`;
-
-/**
- * No row: the caller can't edit the game. A row without a key: there are none. `searched_to`: the last key that was
- * searched for those with a label or in a state, if there are more.
- */
-export const CREATED_KEYS = longRead<
-  { title: string; searched_to: number | null } & (ListedKey | { id: null })
->(
-  'created_keys',
-  `SELECT game.title, k.*, ended.searched_to
-   FROM (${GAME}) game CROSS JOIN LATERAL (
-     SELECT CASE WHEN count(*) = ${MAX_SEARCHED} THEN min(id) END AS searched_to FROM (
-       SELECT id FROM download_keys WHERE game_id = game.id AND purchase_id IS NULL AND id BETWEEN $3 AND $4
-         AND ($6::text IS NOT NULL OR $7::text IS NOT NULL)
-       ORDER BY id DESC LIMIT ${MAX_SEARCHED}) searched) ended
-   LEFT JOIN LATERAL (
-     SELECT dk.id, dk.game_id, dk.key, dk.label, dk.created_at, dk.downloads, dk.email,
-       dk.revoked_at IS NOT NULL AS revoked, u.username AS owner
-     FROM (SELECT * FROM download_keys dk
-           WHERE game_id = game.id AND ${OF_FILTER('greatest($3, ended.searched_to)', '$4', '$6')} AND ${STATE} = coalesce($7, ${STATE})
-           ORDER BY id DESC LIMIT $5) dk
-     LEFT JOIN users u ON u.id = ${selectKeyOwner('dk')}) k ON true
-   ORDER BY k.id DESC`,
-  'user $2',
-);
-
-const LABELS_OF_KEYS = longRead<{ label: string }>(
-  'created_key_labels',
-  `SELECT DISTINCT k.label FROM games g CROSS JOIN LATERAL (
-     SELECT label FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL
-     ORDER BY id DESC LIMIT ${LABELS.searched}) k
-   WHERE g.id = $1 AND ${canEdit('g', '$2')} AND k.label IS NOT NULL ORDER BY 1 LIMIT ${LABELS.listed}`,
-  'user $2',
-);
-
-/** Live keys of a filter. No row: the caller can't edit the game. */
-const COUNT_LIVE = longRead<{ title: string; unclaimed: number; claimed: number; to: number | null }>(
-  'created_keys_count',
-  `SELECT game.title, k.* FROM (${GAME}) game CROSS JOIN LATERAL (
-     SELECT count(*) FILTER (WHERE ${IS_UNCLAIMED}) AS unclaimed, count(*) FILTER (WHERE NOT (${IS_UNCLAIMED})) AS claimed,
-       max(id) AS to
-     FROM (SELECT * FROM download_keys dk WHERE game_id = game.id AND ${OF_FILTER('$3', '$4', '$5')} AND revoked_at IS NULL
-           ORDER BY id LIMIT ${MAX_REVOKED}) dk) k`,
-  'user $2',
-);
-
-/** Locks the keys in the order of their IDs, as the count of downloads does. No row: the caller can't edit the game. */
-export const REVOKE_ALL = statement<{ revoked: number }>(
-  'created_keys_revoke_all',
-  `WITH game AS (${GAME}),
-   found AS MATERIALIZED (
-     SELECT dk.id FROM download_keys dk JOIN game ON game.id = dk.game_id
-     WHERE ${OF_FILTER('$3', '$4', '$5')} AND dk.revoked_at IS NULL AND ${STATE} = ANY ($6::text[])
-     ORDER BY dk.id LIMIT ${MAX_REVOKED} FOR UPDATE OF dk),
-   revoked AS (UPDATE download_keys dk SET revoked_at = now() FROM found WHERE dk.id = found.id RETURNING dk.id)
-   SELECT (SELECT count(*) FROM revoked) AS revoked FROM game`,
-);
-
 const CREATE_FREE_KEY = statement(
   'create_free_key',
   'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4)',
 );
 
-export interface KeyFilter {
-  /** A range of IDs. */
-  from?: number;
-  to?: number;
-  label?: string;
-  state?: KeyState;
-}
-
-interface KeysPage {
-  title: string;
-  keys: ListedKey[];
-  /** Set if few keys match: where to search on. */
-  searched_to: number | null;
-}
-
-interface Seller {
+export interface Seller {
   request_id: string;
   user_id: number;
 }
 
-/** Download keys without a purchase: sellers create, list and revoke them, and operators create some. */
+/** Download keys without a purchase: sellers create and revoke them, and operators create some. */
 @Injectable()
 export class CreatedKeysService {
   constructor(
@@ -237,55 +139,6 @@ export class CreatedKeysService {
       if (!row.revoked) throw forbidden("you can't revoke a purchased download key");
       return { success: true };
     });
-  }
-
-  /** Revokes the keys in these states of a range and with a label, up to MAX_REVOKED. Returns their number. */
-  async revokeAll(
-    game_id: number,
-    { from = 0, to = Number.MAX_SAFE_INTEGER, label }: KeyFilter,
-    states: KeyState[],
-    actor: Seller,
-  ): Promise<number> {
-    const values = [game_id, actor.user_id, from, to, label ?? null, states];
-    const getRows = await this.database.execute([bind(REVOKE_ALL, values)]);
-    const [row] = getRows(REVOKE_ALL);
-    if (!row) throw invalidGame();
-    const { revoked: count } = row;
-    if (count > 0) this.audit.record({ event: 'download_key.revoked', ...actor, game_id, count });
-    return count;
-  }
-
-  /** The live keys of a filter, up to MAX_REVOKED, and the highest of their IDs. */
-  async countLive(game_id: number, editor_id: number, filter: KeyFilter) {
-    const { from = 0, to = Number.MAX_SAFE_INTEGER, label = null } = filter;
-    const row = await this.database.row(COUNT_LIVE, [game_id, editor_id, from, to, label]);
-    if (!row) throw invalidGame();
-    return row;
-  }
-
-  /** The labels of the newest keys. */
-  async labels(game_id: number, editor_id: number): Promise<string[]> {
-    return (await this.database.rows(LABELS_OF_KEYS, [game_id, editor_id])).map(({ label }) => label);
-  }
-
-  /** Newest first, with the title of the game. */
-  async page(game_id: number, editor_id: number, filter: KeyFilter, limit: number): Promise<KeysPage> {
-    const { from = 0, to = Number.MAX_SAFE_INTEGER, label = null, state = null } = filter;
-    const values = [game_id, editor_id, from, to, limit, label, state];
-    const rows = await this.database.rows(CREATED_KEYS, values);
-    if (rows.length === 0) throw invalidGame();
-    const { title, searched_to } = rows[0]!;
-    const keys = rows.filter((row): row is typeof row & ListedKey => row.id !== null);
-    return { title, keys, searched_to: keys.length < limit ? searched_to : null };
-  }
-
-  async *slices(game_id: number, editor_id: number, filter: KeyFilter): AsyncGenerator<ListedKey[]> {
-    for (let last = filter.to; ;) {
-      const { keys, searched_to } = await this.page(game_id, editor_id, { ...filter, to: last }, SLICE);
-      yield keys;
-      if (keys.length < SLICE && searched_to === null) return;
-      last = (searched_to ?? keys.at(-1)!.id) - 1;
-    }
   }
 
   private async once<Response extends object>(

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Clock } from '../platform/config/clock';
+import { Database } from '../platform/database/database';
+import { statement } from '../platform/database/statement';
+
+/** Another process takes the job of one that was killed. */
+const LEASE_MS = 60_000;
+export const MAX_ATTEMPTS = 3;
+
+/** Owners whose jobs this process has claimed recently. */
+const MAX_SERVED = 1000;
+
+/**
+ * The owners with the fewest running jobs are next, and among them the one that this process served least recently, so
+ * that many pushes of one owner don't delay those of others. $4: the owners served, the latest last.
+ */
+const CLAIM = statement<{ build_id: number; attempts: number; owner_id: number }>(
+  'claim_build_job',
+  `WITH running AS (
+     SELECT g.user_id, count(*) AS jobs
+     FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
+     WHERE j.lease IS NOT NULL AND j.leased_until > $1 GROUP BY g.user_id),
+   next AS (
+     SELECT j.build_id, g.user_id FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
+     LEFT JOIN running r ON r.user_id = g.user_id
+     WHERE coalesce(j.leased_until <= $1, true) AND j.attempts < ${MAX_ATTEMPTS}
+     ORDER BY coalesce(r.jobs, 0), coalesce(array_position($4::bigint[], g.user_id), 0), j.created_at, j.build_id
+     LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
+   UPDATE build_jobs j SET attempts = attempts + 1, lease = $2, leased_until = $3 FROM next
+   WHERE j.build_id = next.build_id RETURNING j.build_id, j.attempts, next.user_id AS owner_id`,
+);
+
+const RENEW = statement<{ build_id: number }>(
+  'renew_build_job',
+  'UPDATE build_jobs SET leased_until = $3 WHERE build_id = $1 AND lease = $2 RETURNING build_id',
+);
+
+const RELEASE = statement(
+  'release_build_job',
+  `UPDATE build_jobs SET attempts = attempts - $4, lease = NULL, leased_until = $3 WHERE build_id = $1 AND lease = $2`,
+);
+
+const LOCK_JOB = statement<{ build_id: number }>(
+  'lock_build_job',
+  'SELECT build_id FROM build_jobs WHERE build_id = $1 AND lease = $2 FOR UPDATE',
+);
+
+const GIVEN_UP = statement<{ id: number }>(
+  'given_up_builds',
+  `SELECT build_id AS id FROM build_jobs WHERE attempts >= ${MAX_ATTEMPTS} AND leased_until <= $1 LIMIT 100`,
+);
+
+/** A job that this process has claimed. */
+export interface Claim {
+  build_id: number;
+  attempt: number;
+  lease: string;
+}
+
+/** Builds to process. A job is leased for a time, so that another process takes it if this one is killed. */
+@Injectable()
+export class BuildQueue {
+  private served: number[] = [];
+
+  constructor(
+    private readonly database: Database,
+    private readonly clock: Clock,
+  ) {}
+
+  async claim(): Promise<Claim | undefined> {
+    const lease = randomUUID();
+    const claimed = await this.database.row(CLAIM, [this.after(0), lease, this.after(LEASE_MS), this.served]);
+    if (!claimed) return undefined;
+    const { build_id, attempts, owner_id } = claimed;
+    this.served = [...this.served.filter((id) => id !== owner_id), owner_id].slice(-MAX_SERVED);
+    return { build_id, attempt: attempts, lease };
+  }
+
+  /** Returns false if another process has taken the job over. */
+  async renew({ build_id, lease }: Claim): Promise<boolean> {
+    return (await this.database.row(RENEW, [build_id, lease, this.after(LEASE_MS)])) !== undefined;
+  }
+
+  /** Lets another attempt begin after a time. The one that ends is counted unless this process stops. */
+  async release({ build_id, lease }: Claim, wait_ms: number, { isCounted }: { isCounted: boolean }) {
+    await this.database.rows(RELEASE, [build_id, lease, this.after(wait_ms), isCounted ? 0 : 1]);
+  }
+
+  /** Locks the job in a transaction, unless another process has taken it over. */
+  async hasLease({ build_id, lease }: Claim, db: EntityManager): Promise<boolean> {
+    return (await this.database.row(LOCK_JOB, [build_id, lease], db)) !== undefined;
+  }
+
+  /** Builds whose processes were killed too often. */
+  givenUp(): Promise<{ id: number }[]> {
+    return this.database.rows(GIVEN_UP, [this.after(0)]);
+  }
+
+  private after(milliseconds: number): Date {
+    return new Date(this.clock.now() + milliseconds);
+  }
+}
