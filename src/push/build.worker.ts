@@ -9,11 +9,11 @@ import { createStorage } from '../uploads/storage/create-storage';
 import type { FileStorage } from '../uploads/storage/file-storage';
 import { type Part, readParts } from '../uploads/sessions/read-parts';
 import { BuildFileError } from '../wharf/pwr/build-file-error';
-import { EMPTY } from '../wharf/pwr/container';
+import { readEntries } from '../wharf/pwr/container';
 import type { Container } from '../wharf/pwr/entries';
 import type { Bytes } from '../wharf/pwr/message-reader';
 import { applyPatch, type Parent } from '../wharf/pwr/patch';
-import { readSignature, readStoredContainer, type Signature } from '../wharf/pwr/signature';
+import { readEntriesMessage, readSignature, type Signature } from '../wharf/pwr/signature';
 import { openCheckedZip, type ZipArchive } from '../wharf/zip/zip-archive';
 import { writeZip } from '../wharf/zip/zip-writer';
 import type { BuildOutcome, BuildWork, ProcessedBuild } from './build-thread';
@@ -64,7 +64,8 @@ async function writeArchive(
 }
 
 const NO_PARENT: Parent = {
-  container: EMPTY,
+  entries: () => [],
+  sizes: [],
   read: () => {
     throw new BuildFileError('The patch refers to files of a parent that it doesn’t have.');
   },
@@ -76,8 +77,10 @@ class ParentFiles implements Parent {
 
   private constructor(
     private readonly folder: string,
-    readonly container: Signature['container'],
+    /** The message with its entries, which needs less memory than a container. */
+    private readonly message: Buffer,
     private readonly zip: ZipArchive,
+    readonly sizes: Float64Array,
     /** The number in the archive of each file. */
     private readonly numbers: Int32Array,
   ) {}
@@ -87,19 +90,21 @@ class ParentFiles implements Parent {
     const { archive, signature } = work.parent;
     const path = join(work.folder, 'parent.zip');
     await pipeline(storage.read(archive.file_key, 0, archive.size), createWriteStream(path));
-    const container = await readStoredContainer(
-      storage.read(signature.file_key, 0, signature.size),
-      work.max_bytes,
-    );
+    const message = await readEntriesMessage(storage.read(signature.file_key, 0, signature.size));
     const zip = await openCheckedZip(path, work.max_bytes);
-    return new ParentFiles(work.folder, container, zip, findFiles(container, zip.container));
+    const { sizes, numbers } = findFiles(message, zip.container);
+    zip.clearContainer();
+    return new ParentFiles(work.folder, message, zip, sizes, numbers);
+  }
+
+  entries() {
+    return readEntries(this.message);
   }
 
   async *read(file: number, start: number, end: number): AsyncGenerator<Buffer> {
-    const { path, size } = this.container.files[file]!;
     const number = this.numbers[file]!;
-    if (number < 0) throw new Error(`The archive of the parent has no file ${path}.`);
-    if (start === 0 && end === size && !this.extracted.has(file)) {
+    if (number < 0) throw new Error(`The archive of the parent has no file ${file}.`);
+    if (start === 0 && end === this.sizes[file] && !this.extracted.has(file)) {
       yield* this.zip.read(number);
       return;
     }
@@ -119,16 +124,16 @@ class ParentFiles implements Parent {
   }
 }
 
-/** The number in the archive of each file. */
-function findFiles({ files }: Container, archive: Container): Int32Array {
+/** The size and the number in the archive of each file. */
+function findFiles(message: Buffer, archive: Container) {
   const numbersByPath = new Map(archive.files.map(({ path }, number) => [path, number]));
-  return Int32Array.from(files, (entry) => {
-    const number = numbersByPath.get(entry.path);
-    if (number === undefined) return -1;
-    // One list of entries is enough.
-    archive.files[number] = entry;
-    return number;
-  });
+  const [sizes, numbers]: [number[], number[]] = [[], []];
+  for (const [, entry] of readEntries(message)) {
+    if (!('size' in entry)) continue;
+    sizes.push(entry.size);
+    numbers.push(numbersByPath.get(entry.path) ?? -1);
+  }
+  return { sizes: Float64Array.from(sizes), numbers: Int32Array.from(numbers) };
 }
 
 void build(workerData as BuildWork)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { BLOCK_BYTES, EMPTY, encodeContainer } from '../../src/wharf/pwr/container';
+import { BLOCK_BYTES, EMPTY, encodeContainer, entriesIn } from '../../src/wharf/pwr/container';
 import type { Container } from '../../src/wharf/pwr/entries';
 import { type Bytes, encodeFile, PATCH_MAGIC } from '../../src/wharf/pwr/message-reader';
 import { applyPatch, type Parent } from '../../src/wharf/pwr/patch';
@@ -80,7 +80,8 @@ export async function fileToPush(path: string, content: Buffer) {
 }
 
 export const parentFrom = ({ container, contents }: Tree): Parent => ({
-  container,
+  entries: () => entriesIn(container),
+  sizes: container.files.map(({ size }) => size),
   read: (file, start, end) => chunked(contents[file]!.subarray(start, end)),
 });
 

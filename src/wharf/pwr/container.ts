@@ -31,15 +31,11 @@ function permissions(message: Message, type: number): number {
 type List = keyof Container;
 const LISTS: Record<number, List> = { 1: 'files', 2: 'folders', 3: 'links' };
 
+/** An entry, and the list of the container that has it. */
+export type ListedEntry = [List, Entry | FileEntry | LinkEntry];
+
 /** Reads the entries of a build and checks everything about them. `maxBytes`: of all files. */
 export function readContainer(bytes: Buffer, maxBytes: number): Container {
-  const container = readCheckedContainer(bytes, maxBytes);
-  checkPaths(container);
-  return container;
-}
-
-/** Reads the entries of a stored build, whose paths were checked before. */
-export function readCheckedContainer(bytes: Buffer, maxBytes: number): Container {
   const container: Container = { files: [], folders: [], links: [] };
   let total = 0;
   for (const [list, entry] of readEntries(bytes)) {
@@ -47,23 +43,30 @@ export function readCheckedContainer(bytes: Buffer, maxBytes: number): Container
       throw new BuildFileError(`The files have more than ${maxBytes} bytes.`);
     (container[list] as Entry[]).push(entry);
   }
+  checkPaths(container);
   return container;
 }
 
+/** The entries in the order of a message. */
+export function* entriesIn(container: Container): Generator<ListedEntry> {
+  for (const list of Object.values(LISTS)) for (const entry of container[list]) yield [list, entry];
+}
+
 /** Whether the message has the entries of a build that is already checked. Needs no memory for them. */
-export function hasEntries(bytes: Buffer, expected: Container): boolean {
-  const next = { files: 0, folders: 0, links: 0 };
+export function hasEntries(bytes: Buffer, expected: Iterable<ListedEntry>): boolean {
+  const others = expected[Symbol.iterator]();
   for (const [list, entry] of readEntries(bytes)) {
-    const other = expected[list][next[list]++];
-    if (!other || !isSame(entry, other)) return false;
+    const other = others.next();
+    if (other.done || other.value[0] !== list || !isSame(entry, other.value[1])) return false;
   }
-  return Object.entries(next).every(([list, count]) => count === expected[list as List].length);
+  return others.next().done === true;
 }
 
 const isSame = <T extends object>(one: T, other: T) =>
   Object.keys(one).every((name) => one[name as keyof T] === other[name as keyof T]);
 
-function* readEntries(bytes: Buffer): Generator<[List, Entry | FileEntry | LinkEntry]> {
+/** Reads and checks the entries of a message one by one, but not their paths. */
+export function* readEntries(bytes: Buffer): Generator<ListedEntry> {
   let [total, entries] = [0, 0];
   let announced: number | undefined;
   for (const [field, value] of readFields(bytes, [1, 2, 3, 16])) {

@@ -1,5 +1,12 @@
 import { BuildFileError } from './build-file-error';
-import { BLOCK_BYTES, blockCount, hasEntries, MAX_CONTAINER_BYTES } from './container';
+import {
+  BLOCK_BYTES,
+  blockCount,
+  entriesIn,
+  hasEntries,
+  type ListedEntry,
+  MAX_CONTAINER_BYTES,
+} from './container';
 import type { Container, FileEntry } from './entries';
 import { type Bytes, type MessageReader, openMessages, PATCH_MAGIC, trailing } from './message-reader';
 import { Message } from './protobuf';
@@ -18,8 +25,10 @@ const BSDIFF = 1;
 
 /** The build that a patch changes. */
 export interface Parent {
-  container: Container;
-  /** Reads a part of a file, by its number in the container. */
+  entries(): Iterable<ListedEntry>;
+  /** Of its files. */
+  sizes: ArrayLike<number>;
+  /** Reads a part of a file, by its number among the files. */
   read(file: number, start: number, end: number): Bytes;
 }
 
@@ -39,10 +48,10 @@ export async function* applyPatch(
 ): AsyncGenerator<NewFile> {
   const messages = await openMessages(file, PATCH_MAGIC, 'patch');
   try {
-    await requireContainer(messages, parent.container, 'The patch is for another parent build.');
-    await requireContainer(
+    await requireEntries(messages, parent.entries(), 'The patch is for another parent build.');
+    await requireEntries(
       messages,
-      signature.container,
+      entriesIn(signature.container),
       'The patch and the signature are of different builds.',
     );
     for (const [number, entry] of signature.container.files.entries()) {
@@ -56,9 +65,9 @@ export async function* applyPatch(
   }
 }
 
-async function requireContainer(
+async function requireEntries(
   messages: MessageReader,
-  expected: Container,
+  expected: Iterable<ListedEntry>,
   otherwise: string,
 ): Promise<void> {
   if (!hasEntries(await messages.required(MAX_CONTAINER_BYTES), expected))
@@ -115,7 +124,7 @@ async function* newContent(
       count(data.length);
       yield data;
     } else if (type === BLOCK_RANGE) {
-      const range = parentRange(operation, parent.container);
+      const range = parentRange(operation, parent.sizes);
       count(range.end - range.start);
       yield* exactly(parent, range);
     } else throw new BuildFileError(`${path} is patched with an unknown operation.`);
@@ -129,12 +138,12 @@ interface Range {
   end: number;
 }
 
-function parentRange(operation: Message, { files }: Container): Range {
+function parentRange(operation: Message, sizes: ArrayLike<number>): Range {
   const [file, first, count] = [operation.number(2), operation.number(3), operation.number(4)];
-  const entry = files[file];
-  if (!entry || count === 0 || first + count > blockCount(entry.size))
+  const size = sizes[file];
+  if (size === undefined || count === 0 || first + count > blockCount(size))
     throw new BuildFileError('The patch refers to blocks that its parent doesn’t have.');
-  return { file, start: first * BLOCK_BYTES, end: Math.min(entry.size, (first + count) * BLOCK_BYTES) };
+  return { file, start: first * BLOCK_BYTES, end: Math.min(size, (first + count) * BLOCK_BYTES) };
 }
 
 async function* exactly(parent: Parent, { file, start, end }: Range): AsyncGenerator<Buffer> {

@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BuildFileError } from './build-file-error';
-import {
-  BLOCK_BYTES,
-  blockCount,
-  encodeContainer,
-  MAX_CONTAINER_BYTES,
-  readCheckedContainer,
-  readContainer,
-} from './container';
+import { BLOCK_BYTES, blockCount, encodeContainer, MAX_CONTAINER_BYTES, readContainer } from './container';
 import type { Container } from './entries';
 import { type Bytes, encodeFile, openMessages, SIGNATURE_MAGIC, trailing } from './message-reader';
 import { delimited, encodeField, Message } from './protobuf';
@@ -76,11 +69,11 @@ export async function readSignature(file: Bytes, maxBytes: number): Promise<Sign
   }
 }
 
-/** Reads only the entries of a stored build. `maxBytes`: of all files. */
-export async function readStoredContainer(signature: Bytes, maxBytes: number): Promise<Container> {
+/** Reads only the message with the entries of a build. */
+export async function readEntriesMessage(signature: Bytes): Promise<Buffer> {
   const messages = await openMessages(signature, SIGNATURE_MAGIC, 'signature');
   try {
-    return readCheckedContainer(await messages.required(MAX_CONTAINER_BYTES), maxBytes);
+    return await messages.required(MAX_CONTAINER_BYTES);
   } finally {
     await messages.close();
   }

@@ -30,6 +30,8 @@ export interface ZipArchive {
   container: Container;
   /** The content of a file, by its number in the container. Rejects if it differs from its checksum. */
   read(file: number): AsyncGenerator<Buffer>;
+  /** Frees the memory of the container. Files can still be read. */
+  clearContainer(): void;
   close(): void;
 }
 
@@ -57,7 +59,11 @@ export async function openCheckedZip(path: string, maxBytes: number): Promise<Zi
     const { container, stored } = await readEntries(zip, reader, maxBytes);
     return {
       container,
-      read: (file) => readContent(zip, reader, stored.get(file), container.files[file]!.path),
+      read: (file) =>
+        readContent(zip, reader, stored.get(file), container.files[file]?.path ?? `File ${file}`),
+      clearContainer: () => {
+        for (const list of Object.values(container)) list.length = 0;
+      },
       close: () => zip.close(),
     };
   } catch (error) {
