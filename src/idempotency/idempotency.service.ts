@@ -14,14 +14,14 @@ import {
   runOnce,
   STORED_RESPONSE,
 } from './stored-responses';
+import { DAY_MS } from '../platform/formats/durations';
 
 export { HEADER, type RetryKey } from './stored-responses';
 
 /** Size of a row and its index entries, without the response. */
 const ROW_BYTES = 300;
-/** Limit of stored responses per user in DAY, after which they are deleted. */
+/** Limit of stored responses per user in a day, after which they are deleted. */
 export const MAX_STORED_BYTES = 256 * 1024 * 1024;
-export const DAY_MS = 24 * 3600 * 1000;
 
 /** Describes the header in OpenAPI, on a handler with an `@IdempotencyKey()`. */
 export const OncePerKey = () =>

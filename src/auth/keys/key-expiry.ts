@@ -1,6 +1,5 @@
 import { isTimestamp } from '../../platform/formats/timestamps';
-
-const DAY_MS = 24 * 60 * 60 * 1000;
+import { DAY_MS } from '../../platform/formats/durations';
 
 export const MAX_DAYS = 3650;
 

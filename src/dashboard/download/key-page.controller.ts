@@ -27,8 +27,7 @@ import { visitorsPlatform } from '../layout/platforms';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { KeyPageResponse } from './key-page.dto';
 import { KeyPageView } from './key-page.page';
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../../platform/formats/durations';
 
 /** The page of a download key, for anyone with its link. GET changes and counts nothing: chats preview links. */
 @ApiTags('Ownership')

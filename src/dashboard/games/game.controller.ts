@@ -19,8 +19,7 @@ import { draftIn, toGameDraft, messagesByField, NEW_GAME, toParameters, sentence
 import { GamePage } from './game.page';
 import { GamesReportService } from './games-report.service';
 import { OverviewPage, RECENT_DAYS, SALES_SHOWN } from './overview.page';
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../../platform/formats/durations';
 
 /** Games that a seller creates, changes and deletes. */
 @Pages()

@@ -1,4 +1,5 @@
 import { MONTHS } from '../layout/components';
+import { DAY_MS } from '../../platform/formats/durations';
 
 export const UNITS = { day: 'Day', week: 'Week', month: 'Month' } as const;
 export type Unit = keyof typeof UNITS;
@@ -20,7 +21,6 @@ const MAX_COLUMNS = 400;
 /** Longer periods are shown by month unless the URL says otherwise. */
 const SHORT = 92;
 const MAX_CUSTOM_DAYS = 5 * 366;
-const DAY_MS = 86_400_000;
 
 /** Days are those of UTC, as `YYYY-MM-DD`. */
 export interface Dates {

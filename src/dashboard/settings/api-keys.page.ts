@@ -30,9 +30,9 @@ import {
 } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 import { DAYS, type KeyDraft } from './key-draft';
+import { DAY_MS } from '../../platform/formats/durations';
 
 export const PATH = '/user/settings/api-keys';
-const DAY_MS = 24 * 60 * 60 * 1000;
 const WARNING_DAYS = 7;
 const SPARK_HEIGHT = 24;
 

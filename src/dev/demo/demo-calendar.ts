@@ -1,4 +1,4 @@
-const DAY_MS = 24 * 60 * 60 * 1000;
+import { DAY_MS } from '../../platform/formats/durations';
 
 /** Days from the oldest record to the day on which the store is generated. */
 export const DAYS = 1000;

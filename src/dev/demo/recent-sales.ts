@@ -4,9 +4,9 @@ import { fromCents, LAUNCHED_BEFORE, PRICES } from './demo-prices';
 import { type Random, seedRandom } from './demo-random';
 import { createEmail, guestEmail } from './demo-words';
 import type { JsonObject } from '../../operator/import/record-types/fields';
+import { DAY_MS } from '../../platform/formats/durations';
 
 const HOUR_MS = 60 * 60 * 1000;
-const DAY_MS = 24 * HOUR_MS;
 const RECENT_DAYS = 548;
 
 const toIsoString = (ms: number) => new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000', '');
