@@ -92,7 +92,7 @@ inChromium.describe('in Chromium', () => {
     const download = await downloading;
     expect(download.suggestedFilename()).toMatch(/^sales-night-ferry-.*\.csv$/);
     expect(readFileSync(await download.path(), 'utf8').split('\r\n')[1]).toMatch(
-      /,Night Ferry,passenger@example\.com,passenger,EUR,12\.34,.*,complete,1,0,0,$/,
+      /,Night Ferry,passenger@example\.com,passenger,EUR,12\.34,.*,complete,1,0,0,,$/,
     );
     await page.getByRole('link', { name: 'Buyers', exact: true }).click();
     await page.getByRole('rowheader', { name: 'passenger@example.com' }).waitFor();
