@@ -8,14 +8,15 @@ export interface DeclaredStatement extends Statement {
   file: string;
 }
 
-const STATEMENT = /^-- (\w+): ([\w./-]+)(?:, (small|long))?(?:, turns: (.+))?\n([^]*?);\n(?=\n--|$(?![^]))/gm;
+const STATEMENT =
+  /^-- (\w+): ([\w./-]+)(?:, (small|long))?(?:, turns: (.+?))?(?:\n-- parameters: (.+))?\n([^]*?);\n(?=\n--|$(?![^]))/gm;
 
 /** The statements of statements.sql. */
 export const declared = (): DeclaredStatement[] =>
   Array.from(
     readFileSync(FILE, 'utf8').matchAll(STATEMENT),
-    ([, name, file, group = 'own connection', turns, text]) =>
-      ({ name, file, group, turns, text }) as DeclaredStatement,
+    ([, name, file, group = 'own connection', turns, parameters, text]) =>
+      ({ name, file, group, turns, parameters: parameters?.split(', ') ?? [], text }) as DeclaredStatement,
   );
 
 /** The statement with a name. */

@@ -16,7 +16,14 @@ import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { classifyFault, isConnectionLost, NotStarted } from './sqlstates';
-import { bind, type BoundStatement, type RowsOf, rowsByStatement, type Statement } from './statement';
+import {
+  bind,
+  type BoundStatement,
+  type RowsOf,
+  rowsByStatement,
+  type Statement,
+  type Values,
+} from './statement';
 
 const CLOSE_TIMEOUT_MS = 2000;
 
@@ -86,16 +93,16 @@ export class Database implements OnApplicationShutdown {
    * Runs a read, or one statement that changes rows, such as a claim: as a separate transaction, or within the one of
    * `manager`.
    */
-  async rows<Row>(statement: Statement<Row>, values: unknown[], manager?: EntityManager): Promise<Row[]> {
+  async rows<Row>(statement: Statement<Row>, values: Values, manager?: EntityManager): Promise<Row[]> {
     if (manager) return (await this.execute([bind(statement, values)], manager))(statement);
     if (!this.pool) throw new NotStarted();
     const batcher = this.batcher!;
-    return this.located(() => this.traced(statement.name, () => batcher.rows({ statement, values })));
+    return this.located(() => this.traced(statement.name, () => batcher.rows(bind(statement, values))));
   }
 
   async row<Row>(
     statement: Statement<Row>,
-    values: unknown[],
+    values: Values,
     manager?: EntityManager,
   ): Promise<Row | undefined> {
     return (await this.rows(statement, values, manager))[0];

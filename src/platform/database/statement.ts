@@ -4,36 +4,44 @@ export interface Statement<Row = unknown> {
   row?: Row;
   name: string;
   text: string;
+  /** The names of its parameters, in the order of their numbers; empty if the source has numbers. */
+  parameters: readonly string[];
   /** How it shares connections: see the three functions below. */
   group: 'small' | 'long' | 'own connection';
   /** Whose statements it takes turns with: a word and one of its values, such as `user $2`. */
   turns?: string;
 }
 
+/** The values of a statement: by name if its parameters have names, such as `$user_id`, otherwise by number. */
+export type Values = unknown[] | Readonly<Record<string, unknown>>;
+
 /** A statement with its own connection, such as a write. `turns`: the row that it locks. */
-export const statement = <Row>(name: string, text: string, turns?: string): Statement<Row> => ({
-  name,
-  text,
-  group: 'own connection',
-  turns,
-});
+export const statement = <Row>(name: string, text: string, turns?: string): Statement<Row> =>
+  declare(name, text, 'own connection', turns);
 
 /**
  * A small read, which is sent in a batch with others. It must change and lock nothing: if another one of its batch
  * fails, the server rolls it back.
  */
-export const read = <Row>(name: string, text: string): Statement<Row> => ({ name, text, group: 'small' });
+export const read = <Row>(name: string, text: string): Statement<Row> => declare(name, text, 'small');
 
 /**
  * A read of many rows: it has its own connection, and all of them together use at most half of the pool. `turns`: who
  * asks for them.
  */
-export const longRead = <Row>(name: string, text: string, turns?: string): Statement<Row> => ({
-  name,
-  text,
-  group: 'long',
-  turns,
-});
+export const longRead = <Row>(name: string, text: string, turns?: string): Statement<Row> =>
+  declare(name, text, 'long', turns);
+
+function declare<Row>(name: string, text: string, group: Statement['group'], turns?: string): Statement<Row> {
+  const parameters: string[] = [];
+  const numbered = (sql: string) =>
+    sql.replace(/\$([a-z]\w*)/g, (_, parameter: string) => {
+      if (!parameters.includes(parameter)) parameters.push(parameter);
+      return `$${parameters.indexOf(parameter) + 1}`;
+    });
+  if (/\$[a-z]/.test(text) && /\$\d/.test(text)) throw new Error(`${name} has names and numbers.`);
+  return { name, text: numbered(text), parameters, group, turns: turns && numbered(turns) };
+}
 
 /** The columns of a row of `table` in a statement. */
 export const prefixColumns = (table: string, columns: readonly string[]) =>
@@ -45,10 +53,18 @@ export interface BoundStatement<Row = unknown> {
   values: unknown[];
 }
 
-export const bind = <Row>(statement: Statement<Row>, values: unknown[]): BoundStatement<Row> => ({
+export const bind = <Row>(statement: Statement<Row>, values: Values): BoundStatement<Row> => ({
   statement,
-  values,
+  values: inOrder(statement, values),
 });
+
+function inOrder({ name, parameters }: Statement, values: Values): unknown[] {
+  if (Array.isArray(values) && parameters.length === 0) return values as unknown[];
+  return parameters.map((parameter) => {
+    if (!Object.hasOwn(values, parameter)) throw new Error(`${name} has no value for $${parameter}.`);
+    return (values as Record<string, unknown>)[parameter];
+  });
+}
 
 /** The rows that one of several statements returned. */
 export type RowsOf = <Row>(statement: Statement<Row>) => Row[];
