@@ -33,6 +33,7 @@ const WARMED_UP = quick ? 0.2 : 4;
 const LEAD_IN = quick ? 0.05 : 0.5;
 // Modules are still compiled for a moment after the start.
 const SETTLED = 3000;
+const SETTLING_ROUNDS = 4;
 // The slowest server takes a second for a response.
 const SAMPLED = quick ? 10 : 60;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
@@ -65,11 +66,16 @@ async function measureEndpoint(
     measured[server.name] = [];
   }
   const rate = share === undefined ? undefined : share * Math.min(...rates);
-  await alternately(servers, rounds, async (server, from) => {
-    measured[server.name]!.push(
-      await measure(server, load, workload, { seconds, from, leadIn: LEAD_IN, rate }),
-    );
+  const one = async (server: MeasuredServer, from: number) => {
+    const result = await measure(server, load, workload, { seconds, from, leadIn: LEAD_IN, rate });
     await settle(server, client);
+    return result;
+  };
+  // When the load falls, V8 compacts its heap over some seconds.
+  if (rate !== undefined)
+    await alternately(servers, SETTLING_ROUNDS, async (...turn) => void (await one(...turn)));
+  await alternately(servers, rounds, async (server, from) => {
+    measured[server.name]!.push(await one(server, from));
   });
   return { endpoint: workload.endpoint, measured };
 }
