@@ -56,8 +56,11 @@ const CLAIMABLE = read<Claimable>(
   `SELECT ${ownsBundle('$2::bigint', '$1')} AS owned, ${isListed('$2', '$3')} AS listed`,
 );
 
-/** Creates the key of a game that the player bought with the bundle $4. */
-const CLAIM = claimKey('claim', `${ownsBundle('$4::bigint', '$1')} AND ${isListed('$4', '$2')}`);
+/** Creates the key of a game that the player bought with the bundle. */
+const CLAIM = claimKey(
+  'claim',
+  `${ownsBundle('$bundle_id::bigint', '$user_id')} AND ${isListed('$bundle_id', '$game_id')}`,
+);
 
 @Injectable()
 export class BundlesService {
@@ -93,7 +96,7 @@ export class BundlesService {
     const getRows = await this.database.execute(
       [
         bind(LOCK_CLAIMER, [user_id]),
-        bind(CLAIM, [user_id, game_id, newDownloadKey(), bundle_id]),
+        bind(CLAIM, { user_id, game_id, key: newDownloadKey(), bundle_id }),
         key_of_game,
       ],
       manager,

@@ -1276,9 +1276,11 @@ SELECT w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.l
    FROM webhooks w ORDER BY w.user_id IS NOT NULL, w.id LIMIT 1000;
 
 -- create_free_key: src/purchases/keys/created-keys.service.ts
+-- parameters: key, game_id, email, user_id
 INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4);
 
 -- created_keys_create: src/purchases/keys/created-keys.service.ts
+-- parameters: game_id, user_id, label, keys
 WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))),
    unclaimed AS (
      SELECT count(*) AS count FROM (
@@ -1287,18 +1289,21 @@ WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id =
        LIMIT 10000) counted),
    created AS (
      INSERT INTO download_keys (key, game_id, label)
-     SELECT k.key, game.id, $4 FROM game, unclaimed, unnest($3::text[]) AS k (key)
-     WHERE unclaimed.count + cardinality($3::text[]) <= 10000
+     SELECT k.key, game.id, $3 FROM game, unclaimed, unnest($4::text[]) AS k (key)
+     WHERE unclaimed.count + cardinality($4::text[]) <= 10000
      RETURNING id, game_id, key, label, created_at, downloads)
    SELECT created.* FROM game LEFT JOIN created ON true ORDER BY created.id;
 
 -- created_keys_game: src/purchases/keys/created-keys.service.ts, small
+-- parameters: game_id, user_id
 SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
 
 -- created_keys_lock: src/purchases/keys/created-keys.service.ts, turns: game $1
+-- parameters: game_id, user_id
 SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) FOR NO KEY UPDATE OF g;
 
 -- created_keys_revoke: src/purchases/keys/created-keys.service.ts
+-- parameters: game_id, user_id, download_key_id
 WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))),
    found AS (
      SELECT dk.id, dk.purchase_id FROM download_keys dk JOIN game ON game.id = dk.game_id
@@ -1393,22 +1398,24 @@ SELECT DISTINCT k.label FROM games g CROSS JOIN LATERAL (
    WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AND k.label IS NOT NULL ORDER BY 1 LIMIT 100;
 
 -- created_keys: src/purchases/keys/filtered-keys.service.ts, long, turns: user $2
+-- parameters: game_id, user_id, from, to, label, state, limit
 SELECT game.title, k.*, ended.searched_to
    FROM (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))) game CROSS JOIN LATERAL (
      SELECT CASE WHEN count(*) = 20000 THEN min(id) END AS searched_to FROM (
        SELECT id FROM download_keys WHERE game_id = game.id AND purchase_id IS NULL AND id BETWEEN $3 AND $4
-         AND ($6::text IS NOT NULL OR $7::text IS NOT NULL)
+         AND ($5::text IS NOT NULL OR $6::text IS NOT NULL)
        ORDER BY id DESC LIMIT 20000) searched) ended
    LEFT JOIN LATERAL (
      SELECT dk.id, dk.game_id, dk.key, dk.label, dk.created_at, dk.downloads, dk.email,
        dk.revoked_at IS NOT NULL AS revoked, u.username AS owner
      FROM (SELECT * FROM download_keys dk
-           WHERE game_id = game.id AND dk.purchase_id IS NULL AND dk.id BETWEEN greatest($3, ended.searched_to) AND $4 AND ($6::text IS NULL OR dk.label = $6) AND CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END = coalesce($7, CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END)
-           ORDER BY id DESC LIMIT $5) dk
+           WHERE game_id = game.id AND dk.purchase_id IS NULL AND dk.id BETWEEN greatest($3, ended.searched_to) AND $4 AND ($5::text IS NULL OR dk.label = $5) AND CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END = coalesce($6, CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END)
+           ORDER BY id DESC LIMIT $7) dk
      LEFT JOIN users u ON u.id = coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified))) k ON true
    ORDER BY k.id DESC;
 
 -- created_keys_count: src/purchases/keys/filtered-keys.service.ts, long, turns: user $2
+-- parameters: game_id, user_id, from, to, label
 SELECT game.title, k.* FROM (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))) game CROSS JOIN LATERAL (
      SELECT count(*) FILTER (WHERE dk.email IS NULL AND dk.user_id IS NULL) AS unclaimed, count(*) FILTER (WHERE NOT (dk.email IS NULL AND dk.user_id IS NULL)) AS claimed,
        max(id) AS to
@@ -1416,6 +1423,7 @@ SELECT game.title, k.* FROM (SELECT g.id, g.title FROM games g WHERE g.id = $1 A
            ORDER BY id LIMIT 10000) dk) k;
 
 -- created_keys_revoke_all: src/purchases/keys/filtered-keys.service.ts
+-- parameters: game_id, user_id, from, to, label, states
 WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))),
    found AS MATERIALIZED (
      SELECT dk.id FROM download_keys dk JOIN game ON game.id = dk.game_id
@@ -1425,19 +1433,20 @@ WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id =
    SELECT (SELECT count(*) FROM revoked) AS revoked FROM game;
 
 -- claim: src/purchases/library/claim-key.ts
+-- parameters: game_id, user_id, bundle_id, key
 WITH bought AS MATERIALIZED (
        SELECT p.id, lower_ascii(p.email) AS email
-       FROM (SELECT $2::bigint AS id) g
+       FROM (SELECT $1::bigint AS id) g
        JOIN purchase_games pg ON pg.game_id = g.id
        JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
        WHERE p.id IN (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $1
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $1 AND ue.verified ) AND NOT EXISTS (
+  WHERE ue.user_id = $2 AND ue.verified ) AND NOT EXISTS (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -1451,20 +1460,20 @@ WITH bought AS MATERIALIZED (
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $1 AND ue.verified)
-         AND EXISTS (SELECT FROM users u WHERE u.id = $1 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$')) AND EXISTS (
+  WHERE ue.user_id = $2 AND ue.verified)
+         AND EXISTS (SELECT FROM users u WHERE u.id = $2 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$')) AND EXISTS (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
-    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $4::bigint
+    WHERE p.user_id = $2 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $3::bigint
   UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
-    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $4::bigint OFFSET 0) of_address
-  WHERE ue.user_id = $1 AND ue.verified) AND EXISTS (SELECT FROM bundle_games WHERE bundle_id = $4 AND game_id = $2)
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $3::bigint OFFSET 0) of_address
+  WHERE ue.user_id = $2 AND ue.verified) AND EXISTS (SELECT FROM bundle_games WHERE bundle_id = $3 AND game_id = $1)
        ORDER BY p.created_at DESC, p.id DESC LIMIT 1 FOR NO KEY UPDATE OF p FOR KEY SHARE OF pg)
      INSERT INTO download_keys (key, game_id, purchase_id, user_id, account_id, purchase_email, created_at, claimed_at)
-     SELECT $3, $2, b.id, $1, $1, b.email, now(), now() FROM bought b RETURNING id;
+     SELECT $4, $1, b.id, $2, $2, b.email, now(), now() FROM bought b RETURNING id;
 
 -- claim_lock_user: src/purchases/library/claim-key.ts, turns: user $1
 SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE;
@@ -1506,6 +1515,7 @@ SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.tr
    WHERE dk.key = $1 AND dk.revoked_at IS NULL;
 
 -- library: src/purchases/library/library.service.ts, long, turns: user $1
+-- parameters: user_id, offset
 SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.slug) AS slug, u.username AS owner_name,
      coalesce(u.display_name, u.username) AS developer, coalesce(g.traits, '{}') AS traits,
      CASE WHEN g.id IS NULL THEN b.cover_url ELSE g.cover_url END AS cover_url,
@@ -1572,6 +1582,7 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
    ORDER BY owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC;
 
 -- library_bundle: src/purchases/library/library.service.ts, long, turns: user $1
+-- parameters: user_id, search, offset, bundle_id
 SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
      SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
        e.position
@@ -1586,11 +1597,11 @@ SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
     WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id OFFSET 0) of_address
   WHERE ue.user_id = $1 AND ue.verified) bought
            JOIN purchase_games pg ON pg.purchase_id = bought.id) owned
-     JOIN games g ON g.id = owned.game_id AND strpos(lower(g.title), lower($4)) > 0
+     JOIN games g ON g.id = owned.game_id AND strpos(lower(g.title), lower($2)) > 0
      JOIN users u ON u.id = g.user_id
      LEFT JOIN bundle_games e ON e.bundle_id = b.id AND e.game_id = g.id
      ORDER BY e.position, g.id LIMIT 25 OFFSET $3) games ON true
-   WHERE b.id = $2 AND EXISTS (
+   WHERE b.id = $4 AND EXISTS (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
@@ -1603,6 +1614,7 @@ SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
    ORDER BY games.position, games.game_id;
 
 -- library_found: src/purchases/library/library.service.ts, long, turns: user $1
+-- parameters: user_id, search, by_title, offset
 SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.slug) AS slug, u.username AS owner_name,
      coalesce(u.display_name, u.username) AS developer, coalesce(g.traits, '{}') AS traits,
      CASE WHEN g.id IS NULL THEN b.cover_url ELSE g.cover_url END AS cover_url,
@@ -1660,13 +1672,13 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
     WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true OFFSET 0) of_address
   WHERE ue.user_id = $1 AND ue.verified) bundles
         ORDER BY bundle_id, created_at DESC, id DESC)) owned
-     LEFT JOIN games g ON g.id = owned.game_id LEFT JOIN bundles b ON b.id = owned.bundle_id WHERE strpos(lower(coalesce(g.title, b.title)), lower($3)) > 0
-     ORDER BY CASE WHEN $4::boolean THEN lower(coalesce(g.title, b.title)) END, owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC LIMIT 25 OFFSET $2) owned
+     LEFT JOIN games g ON g.id = owned.game_id LEFT JOIN bundles b ON b.id = owned.bundle_id WHERE strpos(lower(coalesce(g.title, b.title)), lower($2)) > 0
+     ORDER BY CASE WHEN $3::boolean THEN lower(coalesce(g.title, b.title)) END, owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC LIMIT 25 OFFSET $4) owned
    LEFT JOIN games g ON g.id = owned.game_id
    LEFT JOIN bundles b ON b.id = owned.bundle_id
    JOIN users u ON u.id = coalesce(g.user_id, b.user_id)
    LEFT JOIN purchases p ON p.id = owned.purchase_id
-   ORDER BY CASE WHEN $4::boolean THEN lower(coalesce(g.title, b.title)) END, owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC;
+   ORDER BY CASE WHEN $3::boolean THEN lower(coalesce(g.title, b.title)) END, owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC;
 
 -- owns_game: src/purchases/library/library.service.ts, small
 SELECT EXISTS (
@@ -2037,7 +2049,8 @@ WITH edited AS MATERIALIZED (
        FROM listed l JOIN spent s USING (person)) b ON true
      ORDER BY b.last_at ASC, b.last_sale ASC;
 
--- game_sales: src/purchases/sales/game-sales.service.ts, long, turns: user $2
+-- game_sales: src/purchases/sales/game-sales.service.ts, long, turns: user $7
+-- parameters: since, sold_at, purchase_id, limit, offset, game_id, user_id
 SELECT s.* FROM games g LEFT JOIN LATERAL (
      SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.purchase_type, p.status,
   CASE p.purchase_type WHEN 'bundle' THEN
@@ -2051,13 +2064,14 @@ SELECT s.* FROM games g LEFT JOIN LATERAL (
         FROM download_keys k WHERE k.purchase_id = p.id AND k.game_id = g.id
         ORDER BY k.created_at DESC, k.id DESC LIMIT 1) AS key
      FROM (SELECT pg.purchase_id, pg.email FROM purchase_games pg
-           WHERE pg.game_id = g.id AND pg.sold_at IS NOT NULL AND pg.sold_at >= $3::timestamptz
-             AND (pg.sold_at, pg.purchase_id) < ($4::timestamptz, $5)
-           ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT $6 OFFSET $7) found
+           WHERE pg.game_id = g.id AND pg.sold_at IS NOT NULL AND pg.sold_at >= $1::timestamptz
+             AND (pg.sold_at, pg.purchase_id) < ($2::timestamptz, $3)
+           ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT $4 OFFSET $5) found
      JOIN purchases p ON p.id = found.purchase_id) s ON true
-   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) ORDER BY s.created_at DESC, s.id DESC;
+   WHERE g.id = $6 AND (g.user_id = $7 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $7 OFFSET 0)) ORDER BY s.created_at DESC, s.id DESC;
 
 -- newest_sales: src/purchases/sales/sale-statements.ts, long
+-- parameters: count
 SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
@@ -2065,29 +2079,33 @@ SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
      FROM purchases p ORDER BY p.created_at DESC, p.id DESC LIMIT $1;
 
 -- newest_sales_of_buyer: src/purchases/sales/sale-statements.ts, long
+-- parameters: user_id, email, count
 SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
              WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT 20) AS games
-     FROM purchases p WHERE (p.user_id = $3 OR lower_ascii(p.email) = lower_ascii($2)
-  OR lower_ascii(p.email) IN (SELECT email FROM user_emails WHERE user_id = $3 AND verified)) ORDER BY p.created_at DESC, p.id DESC LIMIT $1;
+     FROM purchases p WHERE (p.user_id = $1 OR lower_ascii(p.email) = lower_ascii($2)
+  OR lower_ascii(p.email) IN (SELECT email FROM user_emails WHERE user_id = $1 AND verified)) ORDER BY p.created_at DESC, p.id DESC LIMIT $3;
 
 -- newest_sales_of_buyer_and_game: src/purchases/sales/sale-statements.ts, long
+-- parameters: game_id, user_id, email, count
 SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
              WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT 20) AS games
-     FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id WHERE pg.game_id = $2 AND (p.user_id = $4 OR lower_ascii(p.email) = lower_ascii($3)
-  OR lower_ascii(p.email) IN (SELECT email FROM user_emails WHERE user_id = $4 AND verified)) ORDER BY p.created_at DESC, p.id DESC LIMIT $1;
+     FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id WHERE pg.game_id = $1 AND (p.user_id = $2 OR lower_ascii(p.email) = lower_ascii($3)
+  OR lower_ascii(p.email) IN (SELECT email FROM user_emails WHERE user_id = $2 AND verified)) ORDER BY p.created_at DESC, p.id DESC LIMIT $4;
 
 -- newest_sales_of_game: src/purchases/sales/sale-statements.ts, long
+-- parameters: game_id, count
 SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
              WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT 20) AS games
-     FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id WHERE pg.game_id = $2 ORDER BY p.created_at DESC, p.id DESC LIMIT $1;
+     FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id WHERE pg.game_id = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2;
 
 -- order: src/purchases/sales/sale-statements.ts, small
+-- parameters: game_ids, user_id, email, reference
 SELECT r.purchase_id AS sold,
      CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
      (SELECT count(*) FROM games WHERE id = ANY (ARRAY(SELECT unnest($1::bigint[])))) = cardinality($1::bigint[]) AS games_exist,
@@ -2176,25 +2194,28 @@ WITH sold AS MATERIALIZED (SELECT * FROM (SELECT game_id, currency, day, 1 AS pu
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount;
 
 -- sale_lock_games: src/purchases/sales/sale-statements.ts, turns: game $1
+-- parameters: game_ids
 SELECT id FROM games WHERE id = ANY (ARRAY(SELECT unnest($1::bigint[]))) ORDER BY id FOR NO KEY UPDATE;
 
--- sell: src/purchases/sales/sale-statements.ts, turns: game $14
-WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $4 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$') FOR KEY SHARE
-   ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $11 AND version = $16 FOR SHARE
+-- sell: src/purchases/sales/sale-statements.ts, turns: game $15
+-- parameters: user_id, bundle_id, bundle_version, id, purchase_type, email, source, currency, amount, sale_rate, quantity, donation, created_at, reference, game_ids, keys
+WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $1 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$') FOR KEY SHARE
+   ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $2 AND version = $3 FOR SHARE
    ), sold AS (
      INSERT INTO purchases (id, purchase_type, email, user_id, source, currency, amount, sale_rate, quantity, donation, bundle_id, created_at)
-     SELECT $1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, $11::bigint, coalesce($12::timestamptz, now())
-     WHERE ($4 IS NULL OR EXISTS (SELECT FROM buyer)) AND ($11 IS NULL OR EXISTS (SELECT FROM bundle))
+     SELECT $4, $5, $6, $1::bigint, $7, $8, $9, $10, $11, $12,
+       $2::bigint, coalesce($13::timestamptz, now())
+     WHERE ($1 IS NULL OR EXISTS (SELECT FROM buyer)) AND ($2 IS NULL OR EXISTS (SELECT FROM bundle))
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
-     INSERT INTO purchase_references (reference, purchase_id) SELECT $13, id FROM sold WHERE $13::text IS NOT NULL
+     INSERT INTO purchase_references (reference, purchase_id) SELECT $14, id FROM sold WHERE $14::text IS NOT NULL
    ), games AS (
      INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
-     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($14::bigint[]) AS g (id)
+     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($15::bigint[]) AS g (id)
    )
    INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
    SELECT k.key, k.game_id, s.id, s.user_id, s.email, s.created_at
-   FROM sold s, unnest($14::bigint[], $15::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL;
+   FROM sold s, unnest($15::bigint[], $16::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL;
 
 -- sold_bundle: src/purchases/sales/sale-statements.ts, small
 SELECT version, ARRAY(SELECT game_id FROM bundle_games WHERE bundle_id = b.id ORDER BY game_id) AS game_ids

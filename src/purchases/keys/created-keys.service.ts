@@ -29,14 +29,14 @@ const TOO_MANY = `a game can have at most ${MAX_UNCLAIMED} unclaimed download ke
  */
 const OF_PERSON = ['label'];
 
-/** The game $1, if the user $2 can edit it. */
-export const GAME_OF_KEYS = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`;
+/** The game, if the user can edit it. */
+export const GAME_OF_KEYS = `SELECT g.id, g.title FROM games g WHERE g.id = $game_id AND ${canEdit('g', '$user_id')}`;
 
 /** Checked before a retry, because its stored response contains the texts of keys. */
 const EDITED_GAME = read('created_keys_game', GAME_OF_KEYS);
 
 // A separate statement, so that the next one counts the keys that were committed while this one waited.
-const LOCK_GAME = statement('created_keys_lock', `${GAME_OF_KEYS} FOR NO KEY UPDATE OF g`, 'game $1');
+const LOCK_GAME = statement('created_keys_lock', `${GAME_OF_KEYS} FOR NO KEY UPDATE OF g`, 'game $game_id');
 
 /** No row: the caller can't edit the game. A row of nulls: too many keys. */
 const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
@@ -45,12 +45,12 @@ const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
    unclaimed AS (
      SELECT count(*) AS count FROM (
        SELECT FROM download_keys
-       WHERE game_id = $1 AND purchase_id IS NULL AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
+       WHERE game_id = $game_id AND purchase_id IS NULL AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
        LIMIT ${MAX_UNCLAIMED}) counted),
    created AS (
      INSERT INTO download_keys (key, game_id, label)
-     SELECT k.key, game.id, $4 FROM game, unclaimed, unnest($3::text[]) AS k (key)
-     WHERE unclaimed.count + cardinality($3::text[]) <= ${MAX_UNCLAIMED}
+     SELECT k.key, game.id, $label FROM game, unclaimed, unnest($keys::text[]) AS k (key)
+     WHERE unclaimed.count + cardinality($keys::text[]) <= ${MAX_UNCLAIMED}
      RETURNING id, game_id, key, label, created_at, downloads)
    SELECT created.* FROM game LEFT JOIN created ON true ORDER BY created.id`,
 );
@@ -61,7 +61,7 @@ const REVOKE = statement<{ id: number | null; revoked: boolean }>(
   `WITH game AS (${GAME_OF_KEYS}),
    found AS (
      SELECT dk.id, dk.purchase_id FROM download_keys dk JOIN game ON game.id = dk.game_id
-     WHERE dk.id = $3 AND dk.revoked_at IS NULL FOR UPDATE OF dk),
+     WHERE dk.id = $download_key_id AND dk.revoked_at IS NULL FOR UPDATE OF dk),
    revoked AS (
      UPDATE download_keys dk SET revoked_at = now() FROM found
      WHERE dk.id = found.id AND found.purchase_id IS NULL RETURNING dk.id)
@@ -71,7 +71,7 @@ const REVOKE = statement<{ id: number | null; revoked: boolean }>(
 
 const CREATE_FREE_KEY = statement(
   'create_free_key',
-  'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4)',
+  'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($key, $game_id, $email, $user_id)',
 );
 
 export interface Seller {
@@ -97,9 +97,10 @@ export class CreatedKeysService {
   ): Promise<CreatedDownloadKeysResponse> {
     const { game_id, count, label = null } = request;
     const keys = Array.from({ length: count }, newDownloadKey);
+    const { user_id } = actor;
     const create = async (manager?: EntityManager) => {
       const getRows = await this.database.execute(
-        [bind(LOCK_GAME, [game_id, actor.user_id]), bind(CREATE_KEYS, [game_id, actor.user_id, keys, label])],
+        [bind(LOCK_GAME, { game_id, user_id }), bind(CREATE_KEYS, { game_id, user_id, keys, label })],
         manager,
       );
       const rows = getRows(CREATE_KEYS);
@@ -121,7 +122,7 @@ export class CreatedKeysService {
     by: Actor,
   ): Promise<string> {
     const key = newDownloadKey();
-    await this.database.rows(CREATE_FREE_KEY, [key, game_id, email, user_id]);
+    await this.database.rows(CREATE_FREE_KEY, { key, game_id, email, user_id });
     this.events.record('download_key.created', by, { counts: { games: 1, keys: 1 } });
     return key;
   }
@@ -130,7 +131,7 @@ export class CreatedKeysService {
     const { game_id, download_key_id } = request;
     return this.once('download_key.revoked', request, 1, actor, retry, async (manager) => {
       const getRows = await this.database.execute(
-        [bind(REVOKE, [game_id, actor.user_id, download_key_id])],
+        [bind(REVOKE, { game_id, user_id: actor.user_id, download_key_id })],
         manager,
       );
       const [row] = getRows(REVOKE);
@@ -149,10 +150,11 @@ export class CreatedKeysService {
     retry: RetryKey | undefined,
     work: Work<Response>,
   ): Promise<Response> {
-    if (retry && !(await this.database.row(EDITED_GAME, [request.game_id, actor.user_id])))
+    const { game_id } = request;
+    if (retry && !(await this.database.row(EDITED_GAME, { game_id, user_id: actor.user_id })))
       throw invalidGame();
     const { response, isRepeated } = await this.idempotency.run(retry, request, work, OF_PERSON);
-    if (!isRepeated) this.audit.record({ event, ...actor, game_id: request.game_id, count });
+    if (!isRepeated) this.audit.record({ event, ...actor, game_id, count });
     return response;
   }
 }

@@ -32,8 +32,8 @@ const IS_UNCLAIMED = 'dk.email IS NULL AND dk.user_id IS NULL';
 const STATE = `CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN ${IS_UNCLAIMED} THEN 'unclaimed' ELSE 'claimed' END`;
 
 /** Keys without a purchase in a range of IDs, and with a label. */
-const matchesFilter = (from: string, to: string, label: string) =>
-  `dk.purchase_id IS NULL AND dk.id BETWEEN ${from} AND ${to} AND (${label}::text IS NULL OR dk.label = ${label})`;
+const matchesFilter = (from = '$from') =>
+  `dk.purchase_id IS NULL AND dk.id BETWEEN ${from} AND $to AND ($label::text IS NULL OR dk.label = $label)`;
 
 /**
  * No row: the caller can't edit the game. A row without a key: there are none. `searched_to`: the last key that was
@@ -44,18 +44,18 @@ const CREATED_KEYS = longRead<{ title: string; searched_to: number | null } & (L
   `SELECT game.title, k.*, ended.searched_to
    FROM (${GAME_OF_KEYS}) game CROSS JOIN LATERAL (
      SELECT CASE WHEN count(*) = ${MAX_SEARCHED} THEN min(id) END AS searched_to FROM (
-       SELECT id FROM download_keys WHERE game_id = game.id AND purchase_id IS NULL AND id BETWEEN $3 AND $4
-         AND ($6::text IS NOT NULL OR $7::text IS NOT NULL)
+       SELECT id FROM download_keys WHERE game_id = game.id AND purchase_id IS NULL AND id BETWEEN $from AND $to
+         AND ($label::text IS NOT NULL OR $state::text IS NOT NULL)
        ORDER BY id DESC LIMIT ${MAX_SEARCHED}) searched) ended
    LEFT JOIN LATERAL (
      SELECT dk.id, dk.game_id, dk.key, dk.label, dk.created_at, dk.downloads, dk.email,
        dk.revoked_at IS NOT NULL AS revoked, u.username AS owner
      FROM (SELECT * FROM download_keys dk
-           WHERE game_id = game.id AND ${matchesFilter('greatest($3, ended.searched_to)', '$4', '$6')} AND ${STATE} = coalesce($7, ${STATE})
-           ORDER BY id DESC LIMIT $5) dk
+           WHERE game_id = game.id AND ${matchesFilter('greatest($from, ended.searched_to)')} AND ${STATE} = coalesce($state, ${STATE})
+           ORDER BY id DESC LIMIT $limit) dk
      LEFT JOIN users u ON u.id = ${selectKeyOwner('dk')}) k ON true
    ORDER BY k.id DESC`,
-  'user $2',
+  'user $user_id',
 );
 
 const LABELS_OF_KEYS = longRead<{ label: string }>(
@@ -73,9 +73,9 @@ const COUNT_LIVE = longRead<{ title: string; unclaimed: number; claimed: number;
   `SELECT game.title, k.* FROM (${GAME_OF_KEYS}) game CROSS JOIN LATERAL (
      SELECT count(*) FILTER (WHERE ${IS_UNCLAIMED}) AS unclaimed, count(*) FILTER (WHERE NOT (${IS_UNCLAIMED})) AS claimed,
        max(id) AS to
-     FROM (SELECT * FROM download_keys dk WHERE game_id = game.id AND ${matchesFilter('$3', '$4', '$5')} AND revoked_at IS NULL
+     FROM (SELECT * FROM download_keys dk WHERE game_id = game.id AND ${matchesFilter()} AND revoked_at IS NULL
            ORDER BY id LIMIT ${MAX_REVOKED}) dk) k`,
-  'user $2',
+  'user $user_id',
 );
 
 /** Locks the keys in the order of their IDs, as the count of downloads does. No row: the caller can't edit the game. */
@@ -84,7 +84,7 @@ const REVOKE_ALL = statement<{ revoked: number }>(
   `WITH game AS (${GAME_OF_KEYS}),
    found AS MATERIALIZED (
      SELECT dk.id FROM download_keys dk JOIN game ON game.id = dk.game_id
-     WHERE ${matchesFilter('$3', '$4', '$5')} AND dk.revoked_at IS NULL AND ${STATE} = ANY ($6::text[])
+     WHERE ${matchesFilter()} AND dk.revoked_at IS NULL AND ${STATE} = ANY ($states::text[])
      ORDER BY dk.id LIMIT ${MAX_REVOKED} FOR UPDATE OF dk),
    revoked AS (UPDATE download_keys dk SET revoked_at = now() FROM found WHERE dk.id = found.id RETURNING dk.id)
    SELECT (SELECT count(*) FROM revoked) AS revoked FROM game`,
@@ -120,7 +120,7 @@ export class FilteredKeysService {
     states: KeyState[],
     actor: Seller,
   ): Promise<number> {
-    const values = [game_id, actor.user_id, from, to, label ?? null, states];
+    const values = { game_id, user_id: actor.user_id, from, to, label: label ?? null, states };
     const getRows = await this.database.execute([bind(REVOKE_ALL, values)]);
     const [row] = getRows(REVOKE_ALL);
     if (!row) throw invalidGame();
@@ -132,7 +132,7 @@ export class FilteredKeysService {
   /** The live keys of a filter, up to MAX_REVOKED, and the highest of their IDs. */
   async countLive(game_id: number, editor_id: number, filter: KeyFilter) {
     const { from = 0, to = Number.MAX_SAFE_INTEGER, label = null } = filter;
-    const row = await this.database.row(COUNT_LIVE, [game_id, editor_id, from, to, label]);
+    const row = await this.database.row(COUNT_LIVE, { game_id, user_id: editor_id, from, to, label });
     if (!row) throw invalidGame();
     return row;
   }
@@ -145,7 +145,7 @@ export class FilteredKeysService {
   /** Newest first, with the title of the game. */
   async page(game_id: number, editor_id: number, filter: KeyFilter, limit: number): Promise<KeysPage> {
     const { from = 0, to = Number.MAX_SAFE_INTEGER, label = null, state = null } = filter;
-    const values = [game_id, editor_id, from, to, limit, label, state];
+    const values = { game_id, user_id: editor_id, from, to, limit, label, state };
     const rows = await this.database.rows(CREATED_KEYS, values);
     if (rows.length === 0) throw invalidGame();
     const { title, searched_to } = rows[0]!;

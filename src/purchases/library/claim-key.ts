@@ -6,7 +6,7 @@ import { boughtBy } from '../purchases.service';
 import { OWNED_KEY_ROW } from './owned-key.row';
 
 /*
- * Gives a player a key for a game that they bought without one. The user $1 is locked first, so that of concurrent claims
+ * Gives a player a key for a game that they bought without one. The user is locked first, so that of concurrent claims
  * only one creates a key.
  */
 
@@ -17,7 +17,7 @@ export const LOCK_CLAIMER = statement(
 );
 
 /**
- * Creates the key $3 of the user $1 for the game $2, for their newest complete purchase of the game, unless they have one.
+ * Creates a key of the user for the game, for their newest complete purchase of the game, unless they have one.
  * The purchase and its game are locked, so that a refund or an import that changes the purchase either prevents the key
  * or finds it. `condition` is another one on the user and the game.
  */
@@ -26,14 +26,14 @@ export const claimKey = (name: string, condition: string) =>
     name,
     `WITH bought AS MATERIALIZED (
        SELECT p.id, lower_ascii(p.email) AS email
-       FROM (SELECT $2::bigint AS id) g
+       FROM (SELECT $game_id::bigint AS id) g
        JOIN purchase_games pg ON pg.game_id = g.id
        JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
-       WHERE p.id IN (${boughtBy('$1')}) AND NOT EXISTS (${selectOwnedKeys('$1', newestOfGame('g'))})
-         AND EXISTS (SELECT FROM users u WHERE u.id = $1 AND NOT ${isErased('u')}) AND ${condition}
+       WHERE p.id IN (${boughtBy('$user_id')}) AND NOT EXISTS (${selectOwnedKeys('$user_id', newestOfGame('g'))})
+         AND EXISTS (SELECT FROM users u WHERE u.id = $user_id AND NOT ${isErased('u')}) AND ${condition}
        ORDER BY p.created_at DESC, p.id DESC LIMIT 1 FOR NO KEY UPDATE OF p FOR KEY SHARE OF pg)
      INSERT INTO download_keys (key, game_id, purchase_id, user_id, account_id, purchase_email, created_at, claimed_at)
-     SELECT $3, $2, b.id, $1, $1, b.email, now(), now() FROM bought b RETURNING id`,
+     SELECT $key, $game_id, b.id, $user_id, $user_id, b.email, now(), now() FROM bought b RETURNING id`,
   );
 
 /** The user's ($1) newest live key of the game $2. */

@@ -67,29 +67,29 @@ const selectLibrary = (order: string, found?: string) => `
      CASE WHEN g.id IS NULL THEN b.cover_url ELSE g.cover_url END AS cover_url,
      owned.created_at, owned.key,
      CASE WHEN b.id IS NOT NULL THEN json_build_object('id', b.id, 'games', (
-       SELECT count(DISTINCT pg.game_id) FROM (${bundlePurchasesOf('$1', 'p.bundle_id = b.id')}) bought
+       SELECT count(DISTINCT pg.game_id) FROM (${bundlePurchasesOf('$user_id', 'p.bundle_id = b.id')}) bought
        JOIN purchase_games pg ON pg.purchase_id = bought.id)) END AS bundle,
      CASE WHEN p.id IS NOT NULL THEN json_build_object('id', p.id, 'created_at', p.created_at::text,
        'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase
    FROM (
      SELECT owned.* FROM (
        SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
-       FROM (${selectOwnedKeys('$1', liveKeys)}) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
-       WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (${bundlePurchasesOf('$1')}) bundles)
+       FROM (${selectOwnedKeys('$user_id', liveKeys)}) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
+       WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (${bundlePurchasesOf('$user_id')}) bundles)
        UNION ALL
        SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at
        FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id
-       WHERE p.user_id = $1 AND p.status = 'complete' AND p.bundle_id IS NULL AND NOT EXISTS (
+       WHERE p.user_id = $user_id AND p.status = 'complete' AND p.bundle_id IS NULL AND NOT EXISTS (
          SELECT FROM download_keys k WHERE k.purchase_id = pg.purchase_id AND k.game_id = pg.game_id)
        UNION ALL
-       (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (${bundlePurchasesOf('$1')}) bundles
+       (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (${bundlePurchasesOf('$user_id')}) bundles
         ORDER BY bundle_id, created_at DESC, id DESC)) owned
      ${
        found === undefined
          ? ''
          : `LEFT JOIN games g ON g.id = owned.game_id LEFT JOIN bundles b ON b.id = owned.bundle_id WHERE ${found}`
      }
-     ORDER BY ${order} LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) owned
+     ORDER BY ${order} LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $offset) owned
    LEFT JOIN games g ON g.id = owned.game_id
    LEFT JOIN bundles b ON b.id = owned.bundle_id
    JOIN users u ON u.id = coalesce(g.user_id, b.user_id)
@@ -98,16 +98,15 @@ const selectLibrary = (order: string, found?: string) => `
 
 const NEWEST_FIRST = 'owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC';
 
-const LIBRARY = longRead<LibraryRow>('library', selectLibrary(NEWEST_FIRST), 'user $1');
+const LIBRARY = longRead<LibraryRow>('library', selectLibrary(NEWEST_FIRST), 'user $user_id');
 
-// $3: a part of the title; $4: whether they are ordered by title.
 const LIBRARY_FOUND = longRead<LibraryRow>(
   'library_found',
   selectLibrary(
-    `CASE WHEN $4::boolean THEN lower(coalesce(g.title, b.title)) END, ${NEWEST_FIRST}`,
-    'strpos(lower(coalesce(g.title, b.title)), lower($3)) > 0',
+    `CASE WHEN $by_title::boolean THEN lower(coalesce(g.title, b.title)) END, ${NEWEST_FIRST}`,
+    'strpos(lower(coalesce(g.title, b.title)), lower($search)) > 0',
   ),
-  'user $1',
+  'user $user_id',
 );
 
 export type BundledGame = Pick<
@@ -115,21 +114,21 @@ export type BundledGame = Pick<
   'title' | 'slug' | 'owner_name' | 'developer' | 'traits' | 'cover_url'
 > & { game_id: number };
 
-// $4: a part of the title. The games that left the bundle come last.
+// The games that left the bundle come last.
 export const LIBRARY_BUNDLE = longRead<{ bundle: string } & (BundledGame | { game_id: null })>(
   'library_bundle',
   `SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
      SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
        e.position
-     FROM (SELECT DISTINCT pg.game_id FROM (${bundlePurchasesOf('$1', 'p.bundle_id = b.id')}) bought
+     FROM (SELECT DISTINCT pg.game_id FROM (${bundlePurchasesOf('$user_id', 'p.bundle_id = b.id')}) bought
            JOIN purchase_games pg ON pg.purchase_id = bought.id) owned
-     JOIN games g ON g.id = owned.game_id AND strpos(lower(g.title), lower($4)) > 0
+     JOIN games g ON g.id = owned.game_id AND strpos(lower(g.title), lower($search)) > 0
      JOIN users u ON u.id = g.user_id
      LEFT JOIN bundle_games e ON e.bundle_id = b.id AND e.game_id = g.id
-     ORDER BY e.position, g.id LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $3) games ON true
-   WHERE b.id = $2 AND ${ownsBundle('b.id', '$1')}
+     ORDER BY e.position, g.id LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $offset) games ON true
+   WHERE b.id = $bundle_id AND ${ownsBundle('b.id', '$user_id')}
    ORDER BY games.position, games.game_id`,
-  'user $1',
+  'user $user_id',
 );
 
 /** No row: the key doesn't exist or is revoked. */
@@ -173,10 +172,10 @@ export class LibraryService {
 
   /** One row more than fits on the page if there is a next page. */
   page(user_id: number, { page, search, sort }: LibraryQuery): Promise<LibraryRow[]> {
-    const start = [user_id, (page - 1) * GAMES_ON_A_PAGE];
+    const offset = (page - 1) * GAMES_ON_A_PAGE;
     return search === '' && sort === 'recent'
-      ? this.database.rows(LIBRARY, start)
-      : this.database.rows(LIBRARY_FOUND, [...start, search, sort === 'title']);
+      ? this.database.rows(LIBRARY, { user_id, offset })
+      : this.database.rows(LIBRARY_FOUND, { user_id, offset, search, by_title: sort === 'title' });
   }
 
   /** What the page of a live key shows. */
@@ -201,12 +200,12 @@ export class LibraryService {
     bundle_id: number,
     { page, search }: { page: number; search: string },
   ): Promise<{ title: string; games: BundledGame[] } | undefined> {
-    const rows = await this.database.rows(LIBRARY_BUNDLE, [
+    const rows = await this.database.rows(LIBRARY_BUNDLE, {
       user_id,
       bundle_id,
-      (page - 1) * GAMES_ON_A_PAGE,
+      offset: (page - 1) * GAMES_ON_A_PAGE,
       search,
-    ]);
+    });
     if (rows.length === 0) return undefined;
     const isGame = (row: (typeof rows)[0]): row is { bundle: string } & BundledGame => row.game_id !== null;
     return { title: rows[0]!.bundle, games: rows.filter(isGame) };

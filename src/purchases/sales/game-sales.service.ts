@@ -32,7 +32,7 @@ const selectUser = (id: string) =>
   `(SELECT json_build_object(${USER_COLUMNS.map((column) => `'${column}', u.${column}`).join(', ')})
     FROM users u WHERE u.id = ${id})`;
 
-/** The sales from $4, $5 on. No row: the caller can't edit the game. A row of nulls: no sales. */
+/** The sales from a place on. No row: the caller can't edit the game. A row of nulls: no sales. */
 export const SALES = longRead<GameSaleRow>(
   'game_sales',
   `SELECT s.* FROM games g LEFT JOIN LATERAL (
@@ -44,12 +44,12 @@ export const SALES = longRead<GameSaleRow>(
         FROM download_keys k WHERE k.purchase_id = p.id AND k.game_id = g.id
         ORDER BY k.created_at DESC, k.id DESC LIMIT 1) AS key
      FROM (SELECT pg.purchase_id, pg.email FROM purchase_games pg
-           WHERE pg.game_id = g.id AND pg.sold_at IS NOT NULL AND pg.sold_at >= $3::timestamptz
-             AND (pg.sold_at, pg.purchase_id) < ($4::timestamptz, $5)
-           ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT $6 OFFSET $7) found
+           WHERE pg.game_id = g.id AND pg.sold_at IS NOT NULL AND pg.sold_at >= $since::timestamptz
+             AND (pg.sold_at, pg.purchase_id) < ($sold_at::timestamptz, $purchase_id)
+           ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT $limit OFFSET $offset) found
      JOIN purchases p ON p.id = found.purchase_id) s ON true
-   WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY s.created_at DESC, s.id DESC`,
-  'user $2',
+   WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} ORDER BY s.created_at DESC, s.id DESC`,
+  'user $user_id',
 );
 
 interface Asked {
@@ -95,8 +95,15 @@ export class GameSalesService {
     editor_id: number,
     { since = '-infinity', after = NEWEST, limit, offset = 0 }: Asked,
   ): Promise<GameSaleRow[]> {
-    const values = [game_id, editor_id, since, after.created_at, after.id, limit, offset];
-    const rows = await this.database.rows(SALES, values);
+    const rows = await this.database.rows(SALES, {
+      game_id,
+      user_id: editor_id,
+      since,
+      sold_at: after.created_at,
+      purchase_id: after.id,
+      limit,
+      offset,
+    });
     if (rows.length === 0) throw invalidGame();
     return rows[0]!.id === null ? [] : rows;
   }

@@ -29,8 +29,8 @@ export const SALE = read<SaleRow>(
    FROM purchases p WHERE p.id = $1`,
 );
 
-// $1, with a reusable plan: for a bare parameter, PostgreSQL plans each time for the number of IDs in it.
-const GIVEN_GAMES = 'ARRAY(SELECT unnest($1::bigint[]))';
+// With a reusable plan: for a bare parameter, PostgreSQL plans each time for the number of IDs in it.
+const GIVEN_GAMES = 'ARRAY(SELECT unnest($game_ids::bigint[]))';
 
 interface SaleInputs {
   /** The purchase with this reference, if it exists. */
@@ -47,19 +47,19 @@ interface SaleInputs {
 }
 
 /**
- * The data that a sale needs: games $1, account $2, email address $3, reference $4. It only advances the sequence of
- * IDs, which no rollback undoes, so it may share a batch of reads.
+ * The data that a sale needs. It only advances the sequence of IDs, which no rollback undoes, so it may share a batch of
+ * reads.
  */
 export const SALE_INPUTS = read<SaleInputs>(
   'order',
   `SELECT r.purchase_id AS sold,
      CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
-     (SELECT count(*) FROM games WHERE id = ANY (${GIVEN_GAMES})) = cardinality($1::bigint[]) AS games_exist,
-     $2::bigint IS NULL OR EXISTS (SELECT FROM users u WHERE id = $2 AND NOT ${isErased('u')}) AS user_exists,
-     (SELECT email FROM user_emails WHERE user_id = $2 AND verified ORDER BY NOT is_primary, email LIMIT 1) AS verified,
-     EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($3) AND verified AND user_id <> $2) AS of_another,
+     (SELECT count(*) FROM games WHERE id = ANY (${GIVEN_GAMES})) = cardinality($game_ids::bigint[]) AS games_exist,
+     $user_id::bigint IS NULL OR EXISTS (SELECT FROM users u WHERE id = $user_id AND NOT ${isErased('u')}) AS user_exists,
+     (SELECT email FROM user_emails WHERE user_id = $user_id AND verified ORDER BY NOT is_primary, email LIMIT 1) AS verified,
+     EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($email) AND verified AND user_id <> $user_id) AS of_another,
      ${HAS_WEBHOOKS} AS has_webhooks
-   FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4`,
+   FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $reference`,
 );
 
 export interface SoldBundle {
@@ -88,7 +88,7 @@ export const PURCHASE_GAMES = read<{ game_ids: number[]; has_webhooks: boolean }
 const LOCK_GAMES = statement(
   'sale_lock_games',
   `SELECT id FROM games WHERE id = ANY (${GIVEN_GAMES}) ORDER BY id FOR NO KEY UPDATE`,
-  'game $1',
+  'game $game_ids',
 );
 
 const COLUMNS = [
@@ -110,23 +110,24 @@ const COLUMNS = [
 // locks it too: it finds every earlier purchase, and a later one has the new games.
 const SELL = statement(
   'sell',
-  `WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $4 AND NOT ${isErased('u')} FOR KEY SHARE
-   ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $11 AND version = $16 FOR SHARE
+  `WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $user_id AND NOT ${isErased('u')} FOR KEY SHARE
+   ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $bundle_id AND version = $bundle_version FOR SHARE
    ), sold AS (
      INSERT INTO purchases (${COLUMNS.join(', ')}, created_at)
-     SELECT $1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, $11::bigint, coalesce($12::timestamptz, now())
-     WHERE ($4 IS NULL OR EXISTS (SELECT FROM buyer)) AND ($11 IS NULL OR EXISTS (SELECT FROM bundle))
+     SELECT $id, $purchase_type, $email, $user_id::bigint, $source, $currency, $amount, $sale_rate, $quantity, $donation,
+       $bundle_id::bigint, coalesce($created_at::timestamptz, now())
+     WHERE ($user_id IS NULL OR EXISTS (SELECT FROM buyer)) AND ($bundle_id IS NULL OR EXISTS (SELECT FROM bundle))
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
-     INSERT INTO purchase_references (reference, purchase_id) SELECT $13, id FROM sold WHERE $13::text IS NOT NULL
+     INSERT INTO purchase_references (reference, purchase_id) SELECT $reference, id FROM sold WHERE $reference::text IS NOT NULL
    ), games AS (
      INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
-     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($14::bigint[]) AS g (id)
+     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($game_ids::bigint[]) AS g (id)
    )
    INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
    SELECT k.key, k.game_id, s.id, s.user_id, s.email, s.created_at
-   FROM sold s, unnest($14::bigint[], $15::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL`,
-  'game $14',
+   FROM sold s, unnest($game_ids::bigint[], $keys::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL`,
+  'game $game_ids',
 );
 
 /**
@@ -172,14 +173,7 @@ export interface Sale extends Pick<Purchase, (typeof COLUMNS)[number]> {
 }
 
 export const sell = (sale: Sale): BoundStatement[] => [
-  bind(SELL, [
-    ...COLUMNS.map((column) => sale[column]),
-    sale.created_at,
-    sale.reference,
-    sale.game_ids,
-    sale.keys,
-    sale.bundle_version,
-  ]),
+  bind(SELL, { ...sale }),
   bind(COUNT, [sale.id]),
   ...(sale.has_webhooks ? [announceSale(sale.id)] : []),
 ];
@@ -193,7 +187,7 @@ export const refund = (
 ): BoundStatement[] => [
   bind(LOCK_PURCHASE, [purchase_id]),
   ...(has_webhooks ? [announceRefund(purchase_id)] : []),
-  bind(LOCK_GAMES, [game_ids]),
+  bind(LOCK_GAMES, { game_ids }),
   bind(UNCOUNT, [purchase_id]),
   ...SUBTRACT.map((one) => bind(one, [purchase_id])),
   bind(REVOKE, [purchase_id, keep_keys]),
@@ -220,19 +214,17 @@ const newestPurchases = (name: string, from: string) =>
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
              WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT ${LISTED_GAMES}) AS games
-     FROM ${from} ORDER BY p.created_at DESC, p.id DESC LIMIT $1`,
+     FROM ${from} ORDER BY p.created_at DESC, p.id DESC LIMIT $count`,
   );
 
-// The game is $2, followed by the email address and the account. A buyer's purchases are those of the account, and those with the
-// address or one that the account has verified.
-const OF_GAME = 'purchase_games pg JOIN purchases p ON p.id = pg.purchase_id WHERE pg.game_id = $2';
-const ofBuyer = (parameter: number) =>
-  `(p.user_id = $${parameter + 1} OR lower_ascii(p.email) = lower_ascii($${parameter})
-  OR lower_ascii(p.email) IN (SELECT email FROM user_emails WHERE user_id = $${parameter + 1} AND verified))`;
+const OF_GAME = 'purchase_games pg JOIN purchases p ON p.id = pg.purchase_id WHERE pg.game_id = $game_id';
+/** The purchases of the account, and those with the address or one that the account has verified. */
+const OF_BUYER = `(p.user_id = $user_id OR lower_ascii(p.email) = lower_ascii($email)
+  OR lower_ascii(p.email) IN (SELECT email FROM user_emails WHERE user_id = $user_id AND verified))`;
 
 export const NEWEST_PURCHASES = {
   all: newestPurchases('newest_sales', 'purchases p'),
   ofGame: newestPurchases('newest_sales_of_game', OF_GAME),
-  ofBuyer: newestPurchases('newest_sales_of_buyer', `purchases p WHERE ${ofBuyer(2)}`),
-  ofBuyerAndGame: newestPurchases('newest_sales_of_buyer_and_game', `${OF_GAME} AND ${ofBuyer(3)}`),
+  ofBuyer: newestPurchases('newest_sales_of_buyer', `purchases p WHERE ${OF_BUYER}`),
+  ofBuyerAndGame: newestPurchases('newest_sales_of_buyer_and_game', `${OF_GAME} AND ${OF_BUYER}`),
 };

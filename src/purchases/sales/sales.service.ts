@@ -86,12 +86,12 @@ export class SalesService {
   async newest({ game_id, buyer, count }: PurchaseSearch): Promise<ListedPurchase[]> {
     if (!buyer)
       return game_id === undefined
-        ? this.database.rows(NEWEST_PURCHASES.all, [count])
-        : this.database.rows(NEWEST_PURCHASES.ofGame, [count, game_id]);
-    const by = [buyer.email ?? null, buyer.user_id ?? null];
+        ? this.database.rows(NEWEST_PURCHASES.all, { count })
+        : this.database.rows(NEWEST_PURCHASES.ofGame, { count, game_id });
+    const { email = null, user_id = null } = buyer;
     return game_id === undefined
-      ? this.database.rows(NEWEST_PURCHASES.ofBuyer, [count, ...by])
-      : this.database.rows(NEWEST_PURCHASES.ofBuyerAndGame, [count, game_id, ...by]);
+      ? this.database.rows(NEWEST_PURCHASES.ofBuyer, { count, email, user_id })
+      : this.database.rows(NEWEST_PURCHASES.ofBuyerAndGame, { count, game_id, email, user_id });
   }
 
   private async trySelling(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
@@ -101,12 +101,12 @@ export class SalesService {
     const { bundle_id = null } = request;
     const bundle = bundle_id === null ? undefined : await this.database.row(SOLD_BUNDLE, [bundle_id]);
     const game_ids = bundle?.game_ids ?? sortedGameIds(request);
-    const [order] = await this.database.rows(SALE_INPUTS, [
+    const [order] = await this.database.rows(SALE_INPUTS, {
       game_ids,
       user_id,
-      request.email ?? null,
+      email: request.email ?? null,
       reference,
-    ]);
+    });
     const { sold, purchase_id, games_exist, user_exists, verified, of_another, has_webhooks } = order!;
     if (sold !== null) return this.repeatedSale(sold, request, retry);
     if (bundle_id !== null && !bundle) throw invalidBundle();
