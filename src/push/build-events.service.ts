@@ -10,16 +10,17 @@ import type { BuildEventResponse } from './push.dto';
 /** The limit for one build. Events of the service itself come in addition. */
 export const MAX_EVENTS = 1000;
 
-/** An event of the service itself about the build $1. */
+/** An event of the service itself about a build. */
 export const ADD_EVENT = statement(
   'add_own_build_event',
-  'INSERT INTO build_events (build_id, type, message, data) VALUES ($1, $2, $3, $4)',
+  'INSERT INTO build_events (build_id, type, message, data) VALUES ($build_id, $type, $message, $data)',
 );
 
 const ADD = statement<{ id: number }>(
   'add_build_event',
   `INSERT INTO build_events (build_id, type, message, data)
-   SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM build_events WHERE build_id = $1) < ${MAX_EVENTS} RETURNING id`,
+   SELECT $build_id, $type, $message, $data
+   WHERE (SELECT count(*) FROM build_events WHERE build_id = $build_id) < ${MAX_EVENTS} RETURNING id`,
 );
 
 const EVENTS = longRead<Pick<BuildEvent, 'id' | 'type' | 'message' | 'data' | 'created_at'>>(
@@ -38,7 +39,10 @@ export class BuildEventsService {
     { type, message, data }: { type: string; message: string; data?: string },
     manager?: EntityManager,
   ): Promise<void> {
-    const rows = await this.database.execute([bind(ADD, [build_id, type, message, data ?? null])], manager);
+    const rows = await this.database.execute(
+      [bind(ADD, { build_id, type, message, data: data ?? null })],
+      manager,
+    );
     if (rows(ADD).length === 0) throw tooMany('too many events of the build');
   }
 

@@ -74,7 +74,7 @@ export class BuildFailures {
       const rows = await this.database.execute(
         [
           bind(SESSIONS, [build_id]),
-          bind(ADD_EVENT, [build_id, 'failed', text, null]),
+          bind(ADD_EVENT, { build_id, type: 'failed', message: text, data: null }),
           bind(ANNOUNCE_FAILED, [build_id]),
           bind(DELETE_EMPTY_CHANNEL, [build_id]),
         ],

@@ -56,14 +56,16 @@ const JOB = statement<JobRow>(
 
 const COMPLETE = statement<{ game_id: number }>(
   'complete_build',
-  `WITH job AS (DELETE FROM build_jobs WHERE build_id = $1),
+  `WITH job AS (DELETE FROM build_jobs WHERE build_id = $build_id),
    files AS (
      UPDATE build_files SET session_id = NULL, updated_at = now(),
-       file_key = CASE type WHEN 'patch' THEN $5 ELSE $7 END, size = CASE type WHEN 'patch' THEN $6::bigint ELSE $8::bigint END
-     WHERE build_id = $1),
+       file_key = CASE type WHEN 'patch' THEN $patch_key ELSE $signature_key END,
+       size = CASE type WHEN 'patch' THEN $patch_size::bigint ELSE $signature_size::bigint END
+     WHERE build_id = $build_id),
    build AS (
-     UPDATE builds SET state = 'completed', file_key = $2, size = $3, md5_hash = $4, expires_at = NULL, updated_at = now()
-     WHERE id = $1 RETURNING game_id, channel_name, hidden)
+     UPDATE builds SET state = 'completed', file_key = $archive_key, size = $archive_size, md5_hash = $md5_hash,
+       expires_at = NULL, updated_at = now()
+     WHERE id = $build_id RETURNING game_id, channel_name, hidden)
    UPDATE uploads u SET updated_at = now() FROM build b
    WHERE u.game_id = b.game_id AND u.channel_name = b.channel_name AND NOT b.hidden RETURNING u.game_id`,
 );
@@ -223,12 +225,20 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       if (!(await this.queue.hasLease(claim, db))) return false;
       const { build_id } = claim;
       const { archive, patch, signature } = built;
-      const files = [keys.patch, patch.size, keys.signature, signature.size];
       await this.requireSpace(game_id, totalBytes(built), db);
       await this.database.execute(
         [
-          bind(COMPLETE, [build_id, keys.archive, archive.size, archive.md5_hash, ...files]),
-          bind(ADD_EVENT, [build_id, 'completed', 'The build is complete.', null]),
+          bind(COMPLETE, {
+            build_id,
+            archive_key: keys.archive,
+            archive_size: archive.size,
+            md5_hash: archive.md5_hash,
+            patch_key: keys.patch,
+            patch_size: patch.size,
+            signature_key: keys.signature,
+            signature_size: signature.size,
+          }),
+          bind(ADD_EVENT, { build_id, type: 'completed', message: 'The build is complete.', data: null }),
           bind(ANNOUNCE_COMPLETED, [build_id]),
         ],
         db,

@@ -14,21 +14,21 @@ const MAX_SERVED = 1000;
 
 /**
  * The owners with the fewest running jobs are next, and among them the one that this process served least recently, so
- * that many pushes of one owner don't delay those of others. $4: the owners served, the latest last.
+ * that many pushes of one owner don't delay those of others. `$served`: the owners served, the latest last.
  */
 const CLAIM = statement<{ build_id: number; attempts: number; owner_id: number }>(
   'claim_build_job',
   `WITH running AS (
      SELECT g.user_id, count(*) AS jobs
      FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
-     WHERE j.lease IS NOT NULL AND j.leased_until > $1 GROUP BY g.user_id),
+     WHERE j.lease IS NOT NULL AND j.leased_until > $now GROUP BY g.user_id),
    next AS (
      SELECT j.build_id, g.user_id FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
      LEFT JOIN running r ON r.user_id = g.user_id
-     WHERE coalesce(j.leased_until <= $1, true) AND j.attempts < ${MAX_ATTEMPTS}
-     ORDER BY coalesce(r.jobs, 0), coalesce(array_position($4::bigint[], g.user_id), 0), j.created_at, j.build_id
+     WHERE coalesce(j.leased_until <= $now, true) AND j.attempts < ${MAX_ATTEMPTS}
+     ORDER BY coalesce(r.jobs, 0), coalesce(array_position($served::bigint[], g.user_id), 0), j.created_at, j.build_id
      LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
-   UPDATE build_jobs j SET attempts = attempts + 1, lease = $2, leased_until = $3 FROM next
+   UPDATE build_jobs j SET attempts = attempts + 1, lease = $lease, leased_until = $leased_until FROM next
    WHERE j.build_id = next.build_id RETURNING j.build_id, j.attempts, next.user_id AS owner_id`,
 );
 
@@ -39,7 +39,8 @@ const RENEW = statement<{ build_id: number }>(
 
 const RELEASE = statement(
   'release_build_job',
-  `UPDATE build_jobs SET attempts = attempts - $4, lease = NULL, leased_until = $3 WHERE build_id = $1 AND lease = $2`,
+  `UPDATE build_jobs SET attempts = attempts - $uncounted, lease = NULL, leased_until = $leased_until
+   WHERE build_id = $build_id AND lease = $lease`,
 );
 
 const LOCK_JOB = statement<{ build_id: number }>(
@@ -71,7 +72,12 @@ export class BuildQueue {
 
   async claim(): Promise<Claim | undefined> {
     const lease = randomUUID();
-    const claimed = await this.database.row(CLAIM, [this.after(0), lease, this.after(LEASE_MS), this.served]);
+    const claimed = await this.database.row(CLAIM, {
+      now: this.after(0),
+      lease,
+      leased_until: this.after(LEASE_MS),
+      served: this.served,
+    });
     if (!claimed) return undefined;
     const { build_id, attempts, owner_id } = claimed;
     this.served = [...this.served.filter((id) => id !== owner_id), owner_id].slice(-MAX_SERVED);
@@ -85,7 +91,8 @@ export class BuildQueue {
 
   /** Lets another attempt begin after a time. The one that ends is counted unless this process stops. */
   async release({ build_id, lease }: Claim, wait_ms: number, { isCounted }: { isCounted: boolean }) {
-    await this.database.rows(RELEASE, [build_id, lease, this.after(wait_ms), isCounted ? 0 : 1]);
+    const leased_until = this.after(wait_ms);
+    await this.database.rows(RELEASE, { build_id, lease, leased_until, uncounted: isCounted ? 0 : 1 });
   }
 
   /** Locks the job in a transaction, unless another process has taken it over. */

@@ -52,13 +52,13 @@ const FILE_TO_FINISH = statement<FileSessionRow>(
   'SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND id = $2',
 );
 
-// A file whose session $4 has expired gets another one. Of two requests, the second changes nothing.
+// A file whose session has expired gets another one. Of two requests, the second changes nothing.
 const CREATE_FILE = statement<{ id: number }>(
   'create_build_file',
   `INSERT INTO build_files (id, build_id, type, session_id)
-   SELECT nextval('builds_id_seq'), b.id, $2, $3 FROM builds b WHERE b.id = $1 AND b.state = 'started'
+   SELECT nextval('builds_id_seq'), b.id, $type, $session_id FROM builds b WHERE b.id = $build_id AND b.state = 'started'
    ON CONFLICT (build_id, type, sub_type) DO UPDATE SET session_id = EXCLUDED.session_id, updated_at = now()
-     WHERE build_files.state = 'created' AND build_files.session_id IS NOT DISTINCT FROM $4::uuid
+     WHERE build_files.state = 'created' AND build_files.session_id IS NOT DISTINCT FROM $expired_session_id::uuid
    RETURNING id`,
 );
 
@@ -130,8 +130,13 @@ export class PushedFilesService {
       const current = await this.withSession(known);
       if (current) return { file: current };
       const { id: session_id } = await this.sessions.create(game_id);
-      const values = [build_id, type, session_id, known?.session_id ?? null];
-      const created = await this.database.row(CREATE_FILE, values);
+      const expired_session_id = known?.session_id ?? null;
+      const created = await this.database.row(CREATE_FILE, {
+        build_id,
+        type,
+        session_id,
+        expired_session_id,
+      });
       if (created) return { file: { id: created.id, session_id } };
       await this.sessions.discard(session_id);
       const other = await this.withSession(await this.database.row(FILE_SESSION, [build_id, type]));

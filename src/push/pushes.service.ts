@@ -45,8 +45,9 @@ const QUOTA = statement<{ unfinished: number; channels: number }>(
 
 /** The newest build `b` that upload tools can compare with: its files are stored, and it has a signature. */
 const PARENT = `SELECT b.id FROM builds b
-   WHERE b.game_id = $1 AND b.channel_name = $2 AND b.state = 'completed' AND b.file_key IS NOT NULL AND b.size <= $10 AND EXISTS (
-     SELECT FROM build_files f WHERE f.build_id = b.id AND f.type = 'signature' AND f.file_key IS NOT NULL)
+   WHERE b.game_id = $game_id AND b.channel_name = $channel_name AND b.state = 'completed' AND b.file_key IS NOT NULL
+     AND b.size <= $max_bytes AND EXISTS (
+       SELECT FROM build_files f WHERE f.build_id = b.id AND f.type = 'signature' AND f.file_key IS NOT NULL)
    ORDER BY b.id DESC LIMIT 1`;
 
 interface CreatedRow {
@@ -60,13 +61,14 @@ const CREATE = statement<CreatedRow>(
   `WITH build AS (
      INSERT INTO builds (game_id, channel_name, state, user_version, hidden, source, metadata, launch_analysis, expires_at,
        parent_build_id)
-     VALUES ($1, $2, 'started', $3, $4, $5, $6, $7, $8, (${PARENT})) RETURNING id, parent_build_id),
-   old AS (SELECT min(id) AS id FROM uploads WHERE game_id = $1 AND channel_name = $2),
+     VALUES ($game_id, $channel_name, 'started', $user_version, $hidden, $source, $metadata, $launch_analysis, $expires_at,
+       (${PARENT})) RETURNING id, parent_build_id),
+   old AS (SELECT min(id) AS id FROM uploads WHERE game_id = $game_id AND channel_name = $channel_name),
    upload AS (
      INSERT INTO uploads (game_id, channel_name, filename, traits, position)
-     SELECT $1, $2, left(g.slug || '-' || $2, 251) || '.zip', $9::text[],
-       (SELECT coalesce(max(position) + 1, 0) FROM uploads WHERE game_id = $1)
-     FROM games g CROSS JOIN old WHERE g.id = $1 AND old.id IS NULL RETURNING id)
+     SELECT $game_id, $channel_name, left(g.slug || '-' || $channel_name, 251) || '.zip', $traits::text[],
+       (SELECT coalesce(max(position) + 1, 0) FROM uploads WHERE game_id = $game_id)
+     FROM games g CROSS JOIN old WHERE g.id = $game_id AND old.id IS NULL RETURNING id)
    SELECT build.id, build.parent_build_id, coalesce(old.id, upload.id) AS upload_id
    FROM build CROSS JOIN old LEFT JOIN upload ON true`,
 );
@@ -89,18 +91,18 @@ const PUBLISH = statement<{ id: number }>(
    WHERE id = $1 AND state <> 'failed' RETURNING id`,
 );
 
-// The newest of each game, so that games with many builds aren't read as a whole. $2: offset; $3: rows.
+// The newest of each game, so that games with many builds aren't read as a whole.
 const OF_PROFILE = longRead<PushedBuildRow>(
   'profile_builds',
-  `SELECT ${PUSHED_COLUMNS} FROM (${editedBy('$1')}) g (id) CROSS JOIN LATERAL (
+  `SELECT ${PUSHED_COLUMNS} FROM (${editedBy('$user_id')}) g (id) CROSS JOIN LATERAL (
      SELECT * FROM builds o
      WHERE o.game_id = g.id
-       AND (o.state <> 'started' OR $4 = 'started' OR o.id = ANY ($5::bigint[]))
-       AND CASE $4 WHEN '' THEN true WHEN 'live' THEN o.state = 'completed' AND NOT o.hidden
-         WHEN 'processing' THEN o.state IN ('started', 'processing') ELSE o.state = $4 END
-     ORDER BY o.id DESC LIMIT $2::bigint + $3::bigint) b
-   ORDER BY b.id DESC OFFSET $2 LIMIT $3`,
-  'user $1',
+       AND (o.state <> 'started' OR $state = 'started' OR o.id = ANY ($started_build_ids::bigint[]))
+       AND CASE $state WHEN '' THEN true WHEN 'live' THEN o.state = 'completed' AND NOT o.hidden
+         WHEN 'processing' THEN o.state IN ('started', 'processing') ELSE o.state = $state END
+     ORDER BY o.id DESC LIMIT $offset::bigint + $limit::bigint) b
+   ORDER BY b.id DESC OFFSET $offset LIMIT $limit`,
+  'user $user_id',
 );
 
 /** Builds that upload tools push: a patch against the channel's newest build, and a signature of the new one. */
@@ -137,14 +139,18 @@ export class PushesService {
         const [{ unfinished = 0, channels = 0 } = {}] = quota(QUOTA);
         if (unfinished >= MAX_UNFINISHED) throw tooMany('too many unfinished builds');
         if (channels >= MAX_CHANNELS) throw tooMany('too many channels');
-        const texts = [
-          user_version || null,
+        const values = {
+          game_id,
+          channel_name: channel,
+          user_version: user_version || null,
           hidden,
-          source ?? null,
-          metadata ?? null,
-          launch_analysis ?? null,
-        ];
-        const values = [game_id, channel, ...texts, expires_at, traitsForChannel(channel), max_bytes];
+          source: source ?? null,
+          metadata: metadata ?? null,
+          launch_analysis: launch_analysis ?? null,
+          expires_at,
+          traits: traitsForChannel(channel),
+          max_bytes,
+        };
         const { id, upload_id, parent_build_id } = (await this.database.row(CREATE, values, db))!;
         const parent_build = parent_build_id === null ? undefined : { id: parent_build_id };
         return { build: { id, upload_id, ...(parent_build && { parent_build }) } };
@@ -160,11 +166,12 @@ export class PushesService {
   }
 
   async ofProfile(
-    { page, per_page, state, started_build_ids = '' }: ProfileBuildsRequest,
+    { page, per_page: limit, state, started_build_ids: started = '' }: ProfileBuildsRequest,
     { user_id }: Downloader,
   ): Promise<PushedBuildRow[]> {
-    const started = (started_build_ids.match(/\d+/g) ?? []).map(Number);
-    return this.database.rows(OF_PROFILE, [user_id, (page - 1) * per_page, per_page, state ?? '', started]);
+    const offset = (page - 1) * limit;
+    const started_build_ids = (started.match(/\d+/g) ?? []).map(Number);
+    return this.database.rows(OF_PROFILE, { user_id, state: state ?? '', started_build_ids, offset, limit });
   }
 
   async fail(request: FailBuildRequest, credential: Downloader, key: RetryKey | undefined): Promise<void> {

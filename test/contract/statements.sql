@@ -2497,10 +2497,13 @@ WITH own AS MATERIALIZED (SELECT id FROM games WHERE user_id = $1 UNION SELECT g
      ORDER BY p.created_at DESC, p.id DESC;
 
 -- add_build_event: src/push/build-events.service.ts
+-- parameters: build_id, type, message, data
 INSERT INTO build_events (build_id, type, message, data)
-   SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM build_events WHERE build_id = $1) < 1000 RETURNING id;
+   SELECT $1, $2, $3, $4
+   WHERE (SELECT count(*) FROM build_events WHERE build_id = $1) < 1000 RETURNING id;
 
 -- add_own_build_event: src/push/build-events.service.ts
+-- parameters: build_id, type, message, data
 INSERT INTO build_events (build_id, type, message, data) VALUES ($1, $2, $3, $4);
 
 -- build_events: src/push/build-events.service.ts, long
@@ -2542,13 +2545,16 @@ SELECT b.id, b.game_id, b.created_at, patch.session_id AS patch_session, signatu
    WHERE b.id = $1;
 
 -- complete_build: src/push/build-jobs.service.ts
+-- parameters: build_id, patch_key, signature_key, patch_size, signature_size, archive_key, archive_size, md5_hash
 WITH job AS (DELETE FROM build_jobs WHERE build_id = $1),
    files AS (
      UPDATE build_files SET session_id = NULL, updated_at = now(),
-       file_key = CASE type WHEN 'patch' THEN $5 ELSE $7 END, size = CASE type WHEN 'patch' THEN $6::bigint ELSE $8::bigint END
+       file_key = CASE type WHEN 'patch' THEN $2 ELSE $3 END,
+       size = CASE type WHEN 'patch' THEN $4::bigint ELSE $5::bigint END
      WHERE build_id = $1),
    build AS (
-     UPDATE builds SET state = 'completed', file_key = $2, size = $3, md5_hash = $4, expires_at = NULL, updated_at = now()
+     UPDATE builds SET state = 'completed', file_key = $6, size = $7, md5_hash = $8,
+       expires_at = NULL, updated_at = now()
      WHERE id = $1 RETURNING game_id, channel_name, hidden)
    UPDATE uploads u SET updated_at = now() FROM build b
    WHERE u.game_id = b.game_id AND u.channel_name = b.channel_name AND NOT b.hidden RETURNING u.game_id;
@@ -2560,6 +2566,7 @@ SELECT id FROM builds WHERE expires_at <= $1 ORDER BY expires_at LIMIT 100;
 SELECT created_at FROM build_jobs ORDER BY created_at LIMIT 1;
 
 -- claim_build_job: src/push/build-queue.service.ts
+-- parameters: now, served, lease, leased_until
 WITH running AS (
      SELECT g.user_id, count(*) AS jobs
      FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
@@ -2568,9 +2575,9 @@ WITH running AS (
      SELECT j.build_id, g.user_id FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
      LEFT JOIN running r ON r.user_id = g.user_id
      WHERE coalesce(j.leased_until <= $1, true) AND j.attempts < 3
-     ORDER BY coalesce(r.jobs, 0), coalesce(array_position($4::bigint[], g.user_id), 0), j.created_at, j.build_id
+     ORDER BY coalesce(r.jobs, 0), coalesce(array_position($2::bigint[], g.user_id), 0), j.created_at, j.build_id
      LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
-   UPDATE build_jobs j SET attempts = attempts + 1, lease = $2, leased_until = $3 FROM next
+   UPDATE build_jobs j SET attempts = attempts + 1, lease = $3, leased_until = $4 FROM next
    WHERE j.build_id = next.build_id RETURNING j.build_id, j.attempts, next.user_id AS owner_id;
 
 -- given_up_builds: src/push/build-queue.service.ts
@@ -2580,7 +2587,9 @@ SELECT build_id AS id FROM build_jobs WHERE attempts >= 3 AND leased_until <= $1
 SELECT build_id FROM build_jobs WHERE build_id = $1 AND lease = $2 FOR UPDATE;
 
 -- release_build_job: src/push/build-queue.service.ts
-UPDATE build_jobs SET attempts = attempts - $4, lease = NULL, leased_until = $3 WHERE build_id = $1 AND lease = $2;
+-- parameters: uncounted, leased_until, build_id, lease
+UPDATE build_jobs SET attempts = attempts - $1, lease = NULL, leased_until = $2
+   WHERE build_id = $3 AND lease = $4;
 
 -- renew_build_job: src/push/build-queue.service.ts
 UPDATE build_jobs SET leased_until = $3 WHERE build_id = $1 AND lease = $2 RETURNING build_id;
@@ -2592,8 +2601,9 @@ SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND type
 SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND id = $2;
 
 -- create_build_file: src/push/pushed-files.service.ts
+-- parameters: type, session_id, build_id, expired_session_id
 INSERT INTO build_files (id, build_id, type, session_id)
-   SELECT nextval('builds_id_seq'), b.id, $2, $3 FROM builds b WHERE b.id = $1 AND b.state = 'started'
+   SELECT nextval('builds_id_seq'), b.id, $1, $2 FROM builds b WHERE b.id = $3 AND b.state = 'started'
    ON CONFLICT (build_id, type, sub_type) DO UPDATE SET session_id = EXCLUDED.session_id, updated_at = now()
      WHERE build_files.state = 'created' AND build_files.session_id IS NOT DISTINCT FROM $4::uuid
    RETURNING id;
@@ -2623,17 +2633,20 @@ WITH ready AS (
    INSERT INTO build_jobs (build_id) SELECT id FROM ready RETURNING build_id;
 
 -- create_pushed_build: src/push/pushes.service.ts
+-- parameters: game_id, channel_name, user_version, hidden, source, metadata, launch_analysis, expires_at, max_bytes, traits
 WITH build AS (
      INSERT INTO builds (game_id, channel_name, state, user_version, hidden, source, metadata, launch_analysis, expires_at,
        parent_build_id)
-     VALUES ($1, $2, 'started', $3, $4, $5, $6, $7, $8, (SELECT b.id FROM builds b
-   WHERE b.game_id = $1 AND b.channel_name = $2 AND b.state = 'completed' AND b.file_key IS NOT NULL AND b.size <= $10 AND EXISTS (
-     SELECT FROM build_files f WHERE f.build_id = b.id AND f.type = 'signature' AND f.file_key IS NOT NULL)
+     VALUES ($1, $2, 'started', $3, $4, $5, $6, $7, $8,
+       (SELECT b.id FROM builds b
+   WHERE b.game_id = $1 AND b.channel_name = $2 AND b.state = 'completed' AND b.file_key IS NOT NULL
+     AND b.size <= $9 AND EXISTS (
+       SELECT FROM build_files f WHERE f.build_id = b.id AND f.type = 'signature' AND f.file_key IS NOT NULL)
    ORDER BY b.id DESC LIMIT 1)) RETURNING id, parent_build_id),
    old AS (SELECT min(id) AS id FROM uploads WHERE game_id = $1 AND channel_name = $2),
    upload AS (
      INSERT INTO uploads (game_id, channel_name, filename, traits, position)
-     SELECT $1, $2, left(g.slug || '-' || $2, 251) || '.zip', $9::text[],
+     SELECT $1, $2, left(g.slug || '-' || $2, 251) || '.zip', $10::text[],
        (SELECT coalesce(max(position) + 1, 0) FROM uploads WHERE game_id = $1)
      FROM games g CROSS JOIN old WHERE g.id = $1 AND old.id IS NULL RETURNING id)
    SELECT build.id, build.parent_build_id, coalesce(old.id, upload.id) AS upload_id
@@ -2648,15 +2661,16 @@ SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id 
 SELECT g.id FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) FOR NO KEY UPDATE OF g;
 
 -- profile_builds: src/push/pushes.service.ts, long, turns: user $1
+-- parameters: user_id, state, started_build_ids, offset, limit
 SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g (id) CROSS JOIN LATERAL (
      SELECT * FROM builds o
      WHERE o.game_id = g.id
-       AND (o.state <> 'started' OR $4 = 'started' OR o.id = ANY ($5::bigint[]))
-       AND CASE $4 WHEN '' THEN true WHEN 'live' THEN o.state = 'completed' AND NOT o.hidden
-         WHEN 'processing' THEN o.state IN ('started', 'processing') ELSE o.state = $4 END
-     ORDER BY o.id DESC LIMIT $2::bigint + $3::bigint) b
-   ORDER BY b.id DESC OFFSET $2 LIMIT $3;
+       AND (o.state <> 'started' OR $2 = 'started' OR o.id = ANY ($3::bigint[]))
+       AND CASE $2 WHEN '' THEN true WHEN 'live' THEN o.state = 'completed' AND NOT o.hidden
+         WHEN 'processing' THEN o.state IN ('started', 'processing') ELSE o.state = $2 END
+     ORDER BY o.id DESC LIMIT $4::bigint + $5::bigint) b
+   ORDER BY b.id DESC OFFSET $4 LIMIT $5;
 
 -- publish_build: src/push/pushes.service.ts
 UPDATE builds SET hidden = false, updated_at = CASE WHEN hidden THEN now() ELSE updated_at END

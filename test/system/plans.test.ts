@@ -180,7 +180,7 @@ const LOOKUPS: [string, unknown[], number][] = [
   ['own_uploads', [POPULAR_GAME, ADMIN_OF_ALL, null], 25],
   ['pending_file_uploads', [POPULAR_GAME, ADMIN_OF_ALL, null, '2026-01-01'], 40],
   ['channels', [GAME_OF_CHANNELS, null, null, ADMIN_OF_ALL], 1500],
-  ['profile_builds', [ownerOf(GAME), 0, 50, '', []], 700],
+  ['profile_builds', [ownerOf(GAME), '', [], 0, 50], 700],
   ['own_game', [POPULAR_GAME, ADMIN_OF_ALL], 20],
   ['recent_game_sales', [ADMIN_OF_ALL, POPULAR_GAME, '2024-01-01'], 50],
   ['games_page', [ownerOf(GAME), ...NEWEST], 700],
