@@ -14,10 +14,10 @@ export const canEditCollection = (collection: string, user: string) => `(${colle
 export const canViewCollection = (collection: string, user: string) =>
   `(NOT ${collection}.private OR ${canEditCollection(collection, user)})`;
 
-/** A part of a WITH clause: the collection $1, if the user $2 may view it. */
+/** A part of a WITH clause: the collection, if the user may view it. */
 export const COLLECTION = `collection AS (
-  SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
-  WHERE c.id = $1 AND ${canViewCollection('c', '$2')})`;
+  SELECT c.id, ${canEditCollection('c', '$user_id')} AS editable FROM collections c
+  WHERE c.id = $collection_id AND ${canViewCollection('c', '$user_id')})`;
 
 /** Selects from it; no row means that the user can't view the collection. */
 export interface CollectionAccess {

@@ -47,19 +47,19 @@ const selectPage = (from: { before: string; condition: string }) => `
       SELECT e.user_id, e.created_at, e.sort_key, ${SHORT_BLURB},
         e.game_id + 0 AS key_of_game, ${from.before} + row_number() OVER (ORDER BY e.sort_key) AS position
       FROM collection_games e
-      WHERE e.collection_id = (SELECT $1::bigint) ${from.condition}
+      WHERE e.collection_id = (SELECT $collection_id::bigint) ${from.condition}
       ORDER BY e.sort_key LIMIT (SELECT ${EVERYTHING})) e
     JOIN games g ON g.id + 0 = e.key_of_game
-    WHERE ${canViewOfMany('g', '$2')}
-    ORDER BY e.sort_key LIMIT $3
+    WHERE ${canViewOfMany('g', '$user_id')}
+    ORDER BY e.sort_key LIMIT $limit
   ) page ON true
-  WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`;
+  WHERE c.id = $collection_id AND ${canViewCollection('c', '$user_id')}`;
 
 // A separate statement, because most requests are for the first page, which needs no search for its start.
 export const FIRST_PAGE = longRead<Packed>(
   'collection_games_first_page',
   selectPage({ before: '0', condition: '' }),
-  'user $2',
+  'user $user_id',
 );
 
 // Scans the index twice more: for the page's first visible entry, and to count all entries before it.
@@ -67,17 +67,17 @@ export const LATER_PAGE = longRead<Packed>(
   'collection_games_later_page',
   `WITH first AS (
      SELECT e.sort_key FROM collection_games e
-     WHERE e.collection_id = (SELECT $1::bigint) AND coalesce((
-       SELECT false FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canViewOfMany('g', '$2')}), true)
-     ORDER BY e.sort_key OFFSET $4 LIMIT 1),
+     WHERE e.collection_id = (SELECT $collection_id::bigint) AND coalesce((
+       SELECT false FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canViewOfMany('g', '$user_id')}), true)
+     ORDER BY e.sort_key OFFSET $offset LIMIT 1),
    before AS (
      SELECT count(*) AS entries FROM collection_games e
-     WHERE e.collection_id = (SELECT $1::bigint) AND e.sort_key < (SELECT sort_key FROM first))
+     WHERE e.collection_id = (SELECT $collection_id::bigint) AND e.sort_key < (SELECT sort_key FROM first))
    ${selectPage({
      before: '(SELECT entries FROM before)',
      condition: 'AND e.sort_key >= (SELECT sort_key FROM first)',
    })}`,
-  'user $2',
+  'user $user_id',
 );
 
 // Slice length for the longest entries.
@@ -90,11 +90,11 @@ const LONG_BLURBS = longRead<{ game_id: number; blurb: string | null }>(
 export const ADD = statement<CollectionAccess & { viewable: boolean }>(
   'collection_games_add',
   `WITH ${COLLECTION},
-   game AS (SELECT g.id FROM games g WHERE g.id = $3 AND ${canView('g', '$2')}),
+   game AS (SELECT g.id FROM games g WHERE g.id = $game_id AND ${canView('g', '$user_id')}),
    added AS (
      INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
      SELECT collection.id, game.id,
-       coalesce((SELECT max(e.sort_key) FROM collection_games e WHERE e.collection_id = $1), 0) + 1, $4, $2
+       coalesce((SELECT max(e.sort_key) FROM collection_games e WHERE e.collection_id = $collection_id), 0) + 1, $blurb, $user_id
      FROM collection, game WHERE collection.editable
      ON CONFLICT (collection_id, game_id) DO NOTHING
      RETURNING collection_id),
@@ -109,7 +109,7 @@ const REMOVE = statement<CollectionAccess & { removed: boolean }>(
   `WITH ${COLLECTION},
    removed AS (
      DELETE FROM collection_games e USING collection
-     WHERE e.collection_id = collection.id AND e.game_id = $3 AND collection.editable
+     WHERE e.collection_id = collection.id AND e.game_id = $game_id AND collection.editable
      RETURNING e.collection_id),
    counted AS (
      UPDATE collections c SET games_count = c.games_count - 1, updated_at = clock_timestamp()
@@ -117,16 +117,16 @@ const REMOVE = statement<CollectionAccess & { removed: boolean }>(
    SELECT collection.editable, EXISTS (SELECT FROM removed) AS removed FROM collection`,
 );
 
-// $4 NULL: unchanged. '' clears a blurb and is never stored.
+// NULL: unchanged. '' clears a blurb and is never stored.
 const UPDATE = statement<CollectionAccess>(
   'collection_games_update',
   `WITH ${COLLECTION},
    updated AS (
-     UPDATE collection_games e SET blurb = nullif($4::text, ''),
-       blurb_user_id = CASE WHEN $4::text <> '' THEN nullif($2, e.user_id) END
+     UPDATE collection_games e SET blurb = nullif($blurb::text, ''),
+       blurb_user_id = CASE WHEN $blurb::text <> '' THEN nullif($user_id, e.user_id) END
      FROM collection, games g
-     WHERE e.collection_id = collection.id AND e.game_id = $3 AND collection.editable AND $4::text <> coalesce(e.blurb, '')
-       AND g.id = e.game_id AND ${canView('g', '$2')}
+     WHERE e.collection_id = collection.id AND e.game_id = $game_id AND collection.editable AND $blurb::text <> coalesce(e.blurb, '')
+       AND g.id = e.game_id AND ${canView('g', '$user_id')}
      RETURNING e.collection_id),
    touched AS (
      UPDATE collections c SET updated_at = clock_timestamp()
@@ -140,22 +140,22 @@ export const ORDER = statement<CollectionAccess>(
   `WITH ${COLLECTION},
    removed AS (
      DELETE FROM collection_games e USING collection
-     WHERE e.collection_id = collection.id AND e.game_id = ANY($4::bigint[]) AND collection.editable
+     WHERE e.collection_id = collection.id AND e.game_id = ANY($remove_game_ids::bigint[]) AND collection.editable
      RETURNING e.game_id),
    front AS (
-     SELECT min(e.sort_key) - cardinality($3::bigint[]) - 1 AS sort_key FROM collection_games e WHERE e.collection_id = $1),
+     SELECT min(e.sort_key) - cardinality($game_ids::bigint[]) - 1 AS sort_key FROM collection_games e WHERE e.collection_id = $collection_id),
    listed AS (
      SELECT e.game_id, e.sort_key, place, e.sort_key < lag(e.sort_key) OVER (ORDER BY place) AS too_late
-     FROM unnest($3::bigint[]) WITH ORDINALITY AS listed (game_id, place) JOIN collection_games e USING (game_id)
-     WHERE e.collection_id = $1 AND e.game_id <> ALL($4)),
+     FROM unnest($game_ids::bigint[]) WITH ORDINALITY AS listed (game_id, place) JOIN collection_games e USING (game_id)
+     WHERE e.collection_id = $collection_id AND e.game_id <> ALL($remove_game_ids)),
    moved AS (
      UPDATE collection_games e SET sort_key = front.sort_key + listed.place
      FROM collection, front, listed
-     WHERE e.collection_id = $1 AND e.game_id = listed.game_id AND collection.editable
+     WHERE e.collection_id = $collection_id AND e.game_id = listed.game_id AND collection.editable
        AND (EXISTS (SELECT FROM listed WHERE too_late)
          OR EXISTS (SELECT FROM collection_games before
-                    WHERE before.collection_id = $1 AND before.sort_key < (SELECT max(sort_key) FROM listed)
-                      AND before.game_id <> ALL($3) AND before.game_id <> ALL($4)))
+                    WHERE before.collection_id = $collection_id AND before.sort_key < (SELECT max(sort_key) FROM listed)
+                      AND before.game_id <> ALL($game_ids) AND before.game_id <> ALL($remove_game_ids)))
      RETURNING e.game_id),
    counted AS (
      UPDATE collections c
@@ -175,7 +175,7 @@ export const ENTRY = longRead<Packed>(
        WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
      FROM collection_games e JOIN collections c ON c.id = e.collection_id) e
    JOIN games g ON g.id = e.game_id
-   WHERE e.collection_id = $1 AND e.game_id = $3 AND ${canView('g', '$2')}`,
+   WHERE e.collection_id = $collection_id AND e.game_id = $game_id AND ${canView('g', '$user_id')}`,
 );
 
 @Injectable()
@@ -209,10 +209,10 @@ export class CollectionGamesService {
 
   /** No row if the user can't view the collection, and one without an entry if there are none. */
   private entries(user_id: number, collection_id: number, offset: number, limit: number): Promise<Packed[]> {
-    const asked = [collection_id, user_id, limit];
+    const asked = { collection_id, user_id, limit };
     return offset === 0
       ? this.database.rows(FIRST_PAGE, asked)
-      : this.database.rows(LATER_PAGE, [...asked, offset]);
+      : this.database.rows(LATER_PAGE, { ...asked, offset });
   }
 
   private async *entrySlices(collection_id: number, rows: Packed[]): AsyncGenerator<Packed[]> {
@@ -238,8 +238,8 @@ export class CollectionGamesService {
     { collection_id, game_id, blurb }: AddGameRequest,
     manager?: EntityManager,
   ): Promise<OneCollectionGameResponse> {
-    const added = bind(ADD, [collection_id, user_id, game_id, blurb]);
-    const entry = bind(ENTRY, [collection_id, user_id, game_id]);
+    const added = bind(ADD, { collection_id, user_id, game_id, blurb });
+    const entry = bind(ENTRY, { collection_id, user_id, game_id });
     const { row, getRows } = await writeCollection(
       this.database,
       user_id,
@@ -258,7 +258,7 @@ export class CollectionGamesService {
     { collection_id, game_id }: RemoveGameRequest,
     manager?: EntityManager,
   ): Promise<RemovedResponse> {
-    const removed = bind(REMOVE, [collection_id, user_id, game_id]);
+    const removed = bind(REMOVE, { collection_id, user_id, game_id });
     const { row } = await writeCollection(this.database, user_id, collection_id, [removed], manager);
     return { success: true, removed: row.removed };
   }
@@ -269,8 +269,8 @@ export class CollectionGamesService {
     { collection_id, game_id, blurb }: UpdateCollectionGameRequest,
     manager?: EntityManager,
   ): Promise<OneCollectionGameResponse> {
-    const updated = bind(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]);
-    const entry = bind(ENTRY, [collection_id, user_id, game_id]);
+    const updated = bind(UPDATE, { collection_id, user_id, game_id, blurb: blurb === null ? '' : blurb });
+    const entry = bind(ENTRY, { collection_id, user_id, game_id });
     const { getRows } = await writeCollection(
       this.database,
       user_id,
@@ -289,7 +289,7 @@ export class CollectionGamesService {
     { collection_id, game_ids, remove_game_ids }: OrderRequest,
     manager?: EntityManager,
   ): Promise<SuccessResponse> {
-    const ordered = bind(ORDER, [collection_id, user_id, game_ids, remove_game_ids]);
+    const ordered = bind(ORDER, { collection_id, user_id, game_ids, remove_game_ids });
     await writeCollection(this.database, user_id, collection_id, [ordered], manager);
     return { success: true };
   }

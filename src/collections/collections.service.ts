@@ -93,39 +93,39 @@ export const LOCK_OWNER = statement(
 // left(): a username may be longer than a title.
 export const CREATE = statement<CollectionRow & { full: boolean; id: number | null }>(
   'collection_create',
-  `WITH game AS (SELECT g.id FROM games g WHERE g.id = $6 AND ${canView('g', '$1')}),
+  `WITH game AS (SELECT g.id FROM games g WHERE g.id = $game_id AND ${canView('g', '$user_id')}),
    own AS (
      SELECT count(*) >= ${MAX_COLLECTIONS} AS full
-     FROM (SELECT FROM collections WHERE user_id = $1 LIMIT ${MAX_COLLECTIONS}) counted),
+     FROM (SELECT FROM collections WHERE user_id = $user_id LIMIT ${MAX_COLLECTIONS}) counted),
    collection AS (
      INSERT INTO collections (user_id, title, private, description, layout, games_count)
-     SELECT u.id, coalesce($2, left(u.username, 47) || '''s Collection'), $3, $4, $5, (SELECT count(*) FROM game)
-     FROM users u, own WHERE u.id = $1 AND NOT own.full AND ($6::bigint IS NULL OR EXISTS (SELECT FROM game))
+     SELECT u.id, coalesce($title, left(u.username, 47) || '''s Collection'), $private, $description, $layout, (SELECT count(*) FROM game)
+     FROM users u, own WHERE u.id = $user_id AND NOT own.full AND ($game_id::bigint IS NULL OR EXISTS (SELECT FROM game))
      RETURNING *),
    entry AS (
      INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
-     SELECT collection.id, game.id, 1, $7, $1 FROM collection, game)
+     SELECT collection.id, game.id, 1, $blurb, $user_id FROM collection, game)
    SELECT own.full, ${collectionColumns('collection')} FROM own LEFT JOIN collection ON true`,
 );
 
-// $3 to $6 NULL: unchanged. '' clears the description.
+// NULL: unchanged. '' clears the description.
 const UPDATE = statement<CollectionRow & CollectionAccess>(
   'collection_update',
   `WITH ${COLLECTION},
    shown AS (
      INSERT INTO profile_collections (collection_id, user_id)
-     SELECT id, $2 FROM collection WHERE editable AND $7::boolean ON CONFLICT DO NOTHING),
+     SELECT id, $user_id FROM collection WHERE editable AND $on_profile::boolean ON CONFLICT DO NOTHING),
    hidden AS (
      DELETE FROM profile_collections p USING collection
-     WHERE p.collection_id = collection.id AND p.user_id = $2 AND editable AND NOT $7::boolean),
+     WHERE p.collection_id = collection.id AND p.user_id = $user_id AND editable AND NOT $on_profile::boolean),
    updated AS (
      UPDATE collections c SET
-       title = coalesce($3, c.title),
-       description = nullif(coalesce($4, c.description), ''),
-       private = coalesce($5, c.private),
-       layout = coalesce($6, c.layout),
-       updated_at = CASE WHEN coalesce($3 = c.title, true) AND coalesce($4 = coalesce(c.description, ''), true)
-         AND coalesce($5 = c.private, true) AND coalesce($6 = c.layout, true)
+       title = coalesce($title, c.title),
+       description = nullif(coalesce($description, c.description), ''),
+       private = coalesce($private, c.private),
+       layout = coalesce($layout, c.layout),
+       updated_at = CASE WHEN coalesce($title = c.title, true) AND coalesce($description = coalesce(c.description, ''), true)
+         AND coalesce($private = c.private, true) AND coalesce($layout = c.layout, true)
          THEN c.updated_at ELSE clock_timestamp() END
      FROM collection WHERE c.id = collection.id AND editable
      RETURNING ${collectionColumns('c')})
@@ -207,7 +207,15 @@ export class CollectionsService {
     const { title, private: hidden = false, description, game_id } = request;
     const blurb = game_id === undefined ? undefined : request.blurb;
     const layout = request.layout ?? (blurb ? 'list' : 'grid');
-    const values = [user_id, title || null, hidden, description, layout, game_id, blurb];
+    const values = {
+      user_id,
+      title: title || null,
+      private: hidden,
+      description,
+      layout,
+      game_id,
+      blurb,
+    };
     const getRows = await this.database.execute([bind(LOCK_OWNER, [user_id]), bind(CREATE, values)], manager);
     const [row] = getRows(CREATE);
     if (row?.full) throw badRequest('too many collections');
@@ -222,13 +230,21 @@ export class CollectionsService {
   ): Promise<OneCollectionResponse> {
     const { collection_id, title, private: hidden, layout, on_profile } = request;
     const description = request.description === null ? '' : request.description;
-    const updated = bind(UPDATE, [collection_id, user_id, title, description, hidden, layout, on_profile]);
+    const updated = bind(UPDATE, {
+      collection_id,
+      user_id,
+      title,
+      description,
+      private: hidden,
+      layout,
+      on_profile,
+    });
     const { row } = await writeCollection(this.database, user_id, collection_id, [updated], manager);
     return { collection: collectionResponse(row, this.links) };
   }
 
   async delete(user_id: number, collection_id: number, manager?: EntityManager): Promise<SuccessResponse> {
-    const deleted = bind(DELETE, [collection_id, user_id]);
+    const deleted = bind(DELETE, { collection_id, user_id });
     await writeCollection(this.database, user_id, collection_id, [deleted], manager);
     return { success: true };
   }

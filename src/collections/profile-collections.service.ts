@@ -35,27 +35,27 @@ export const PER_PAGE = 50;
 /** Games up to this position can be moved by one place, which sends all IDs before them. */
 export const LAST_MOVABLE = 1000;
 
-const ON_PROFILE = `EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile`;
+const ON_PROFILE = `EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $user_id) AS on_profile`;
 
-/** The last updated collections, beginning after $3, $4. */
+/** The last updated collections, beginning after a cursor. */
 const lastUpdated = (collections: string) => `
-  (SELECT c.id FROM ${collections} AND (c.updated_at, c.id) < ($3::timestamptz, $4)
-   ORDER BY c.updated_at DESC, c.id DESC LIMIT $2)`;
+  (SELECT c.id FROM ${collections} AND (c.updated_at, c.id) < ($after_time::timestamptz, $after_id)
+   ORDER BY c.updated_at DESC, c.id DESC LIMIT $limit)`;
 
 // Raw SQL for the UNION, which uses the indexes of both tables.
 const COLLECTIONS_OF = longRead<ShownCollection>(
   'collections_to_show',
-  `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, c.updated_at, c.user_id = $1 AS own, ${ON_PROFILE},
-          EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $5) AS has_game
-   FROM (${lastUpdated('collections c WHERE c.user_id = $1')} UNION
-         ${lastUpdated('collection_admins ca JOIN collections c ON c.id = ca.collection_id WHERE ca.user_id = $1')}) mine
-   JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $2`,
-  'user $1',
+  `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, c.updated_at, c.user_id = $user_id AS own, ${ON_PROFILE},
+          EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $game_id) AS has_game
+   FROM (${lastUpdated('collections c WHERE c.user_id = $user_id')} UNION
+         ${lastUpdated('collection_admins ca JOIN collections c ON c.id = ca.collection_id WHERE ca.user_id = $user_id')}) mine
+   JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $limit`,
+  'user $user_id',
 );
 const ONE = read<EditableCollection>(
   'collection_to_edit',
   `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, ${ON_PROFILE}
-   FROM collections c WHERE c.id = $2 AND ${canEditCollection('c', '$1')}`,
+   FROM collections c WHERE c.id = $id AND ${canEditCollection('c', '$user_id')}`,
 );
 
 const TITLE_OF_GAME = read<{ title: string }>(
@@ -93,12 +93,18 @@ export class ProfileCollectionsService {
     user_id: number,
     { after = NEWEST, game_id }: { after?: Cursor; game_id?: number } = {},
   ): Promise<ShownCollection[]> {
-    return this.database.rows(COLLECTIONS_OF, [user_id, PER_PAGE + 1, after.at, after.id, game_id]);
+    return this.database.rows(COLLECTIONS_OF, {
+      user_id,
+      limit: PER_PAGE + 1,
+      after_time: after.at,
+      after_id: after.id,
+      game_id,
+    });
   }
 
   /** Undefined if the user can't edit such a collection. */
   one(user_id: number, id: number): Promise<EditableCollection | undefined> {
-    return this.database.row(ONE, [user_id, id]);
+    return this.database.row(ONE, { user_id, id });
   }
 
   /** Undefined if the user can't see such a game. */

@@ -27,7 +27,7 @@ const textStatements = (table: string, column: string, collection_id: string, ga
   store: statement(
     `resanitize_store_${table}`,
     `UPDATE ${table} t SET ${column} = changed.clean
-     FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) AS changed (of_collection, of_game, html, clean)
+     FROM unnest($collection_ids::bigint[], $game_ids::bigint[], $texts::text[], $cleaned::text[]) AS changed (of_collection, of_game, html, clean)
      WHERE ${collection_id} = of_collection AND ${game_id} = of_game AND ${column} = html RETURNING 1`,
   ),
 });
@@ -63,14 +63,14 @@ export class ResanitizeService {
         const cleaned = texts.map((text) => ({ ...text, clean: sanitizeHtml(text.html) }));
         done.too_long.push(...cleaned.filter(({ clean }) => !fitsHtmlLimit(clean)));
         const changed = cleaned.filter(({ html, clean }) => fitsHtmlLimit(clean) && clean !== html);
-        const ids = changed.map((text) => text.collection_id);
-        const stored = bind(store, [
-          ids,
-          changed.map((text) => text.game_id),
-          changed.map(({ html }) => html),
-          changed.map(({ clean }) => clean),
-        ]);
-        const getRows = await this.database.execute([bind(LOCK_COLLECTIONS, [ids]), stored]);
+        const collection_ids = changed.map((text) => text.collection_id);
+        const stored = bind(store, {
+          collection_ids,
+          game_ids: changed.map((text) => text.game_id),
+          texts: changed.map(({ html }) => html),
+          cleaned: changed.map(({ clean }) => clean),
+        });
+        const getRows = await this.database.execute([bind(LOCK_COLLECTIONS, [collection_ids]), stored]);
         done.changed += getRows(store).length;
         progress(done);
       }

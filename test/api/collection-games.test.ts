@@ -1,5 +1,6 @@
 import { FIRST_PAGE, LATER_PAGE } from '../../src/collections/collection-games.service';
 import { Database } from '../../src/platform/database/database';
+import { bind, type BoundStatement } from '../../src/platform/database/statement';
 import { type Actor } from '../support/actor';
 import { theApp, useStore } from '../support/app';
 import { failure, ok } from '../support/http';
@@ -213,10 +214,11 @@ describe('GET /collections/ID/collection-games', () => {
     // The planner may use a custom or a generic plan.
     describe.each(['force_custom_plan', 'force_generic_plan'])('with %s', (mode) => {
       test.each([
-        ['the first page', FIRST_PAGE, [], 1],
-        ['a page from the middle', LATER_PAGE, [45_000], 3],
-      ] as const)('%s walks the index without sorting', async (_, { text }, offset, walks) => {
-        const plan = await planOf(mode, text, [huge.id, reader.id, 100, ...offset]);
+        ['the first page', FIRST_PAGE, 0, 1],
+        ['a page from the middle', LATER_PAGE, 45_000, 3],
+      ] as const)('%s walks the index without sorting', async (_, statement, offset, walks) => {
+        const values = { collection_id: huge.id, user_id: reader.id, limit: 100, offset };
+        const plan = await planOf(mode, bind(statement, values));
         expect(plan.filter((node) => /Sort/.test(node['Node Type']))).toEqual([]);
         const entries = plan.filter((node) => node['Relation Name'] === 'collection_games');
         expect(new Set(entries.map((node) => node['Index Name']))).toEqual(
@@ -241,14 +243,14 @@ describe('GET /collections/ID/collection-games', () => {
       Plans?: PlanNode[];
     }
 
-    async function planOf(mode: string, text: string, values: number[]): Promise<PlanNode[]> {
+    async function planOf(mode: string, { statement, values }: BoundStatement): Promise<PlanNode[]> {
       const plan = await theApp()
         .get(Database)
         .transaction(async (db) => {
           // With two collections in total the planner expects 50,000 entries in each, and would use JIT compilation.
           await db.query('SET LOCAL jit = off');
           await db.query(`SET LOCAL plan_cache_mode = ${mode}`);
-          await db.query(`PREPARE explained AS ${text}`);
+          await db.query(`PREPARE explained AS ${statement.text}`);
           const rows = await db.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
             `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained (${values.join(', ')})`,
           );

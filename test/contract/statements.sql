@@ -121,6 +121,7 @@ SELECT c.id FROM collections c WHERE c.id = $1 AND (c.user_id = $2
 SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE;
 
 -- collection_game: src/collections/collection-games.service.ts, long
+-- parameters: collection_id, game_id, user_id
 SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, e.position, e.user_id, e.created_at) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, e.blurb AS blurb
    FROM (
      SELECT e.*, c.games_count - (
@@ -128,13 +129,13 @@ SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.tr
        WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
      FROM collection_games e JOIN collections c ON c.id = e.collection_id) e
    JOIN games g ON g.id = e.game_id
-   WHERE e.collection_id = $1 AND e.game_id = $3 AND (
+   WHERE e.collection_id = $1 AND e.game_id = $2 AND (
   (g.visibility = 'public' AND g.published_at IS NOT NULL)
-  OR (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
+  OR (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0))
   OR (g.visibility = 'restricted' AND EXISTS (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $3 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -148,21 +149,22 @@ SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.tr
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified)));
+  WHERE ue.user_id = $3 AND ue.verified)));
 
 -- collection_games_add: src/collections/collection-games.service.ts
+-- parameters: user_id, collection_id, game_id, blurb
 WITH collection AS (
-  SELECT c.id, (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)) AS editable FROM collections c
-  WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)))),
+  SELECT c.id, (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)) AS editable FROM collections c
+  WHERE c.id = $2 AND (NOT c.private OR (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))),
    game AS (SELECT g.id FROM games g WHERE g.id = $3 AND (
   (g.visibility = 'public' AND g.published_at IS NOT NULL)
-  OR (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
+  OR (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
   OR (g.visibility = 'restricted' AND EXISTS (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -176,11 +178,11 @@ WITH collection AS (
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified)))),
+  WHERE ue.user_id = $1 AND ue.verified)))),
    added AS (
      INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
      SELECT collection.id, game.id,
-       coalesce((SELECT max(e.sort_key) FROM collection_games e WHERE e.collection_id = $1), 0) + 1, $4, $2
+       coalesce((SELECT max(e.sort_key) FROM collection_games e WHERE e.collection_id = $2), 0) + 1, $4, $1
      FROM collection, game WHERE collection.editable
      ON CONFLICT (collection_id, game_id) DO NOTHING
      RETURNING collection_id),
@@ -190,6 +192,7 @@ WITH collection AS (
    SELECT collection.editable, EXISTS (SELECT FROM game) AS viewable FROM collection;
 
 -- collection_games_first_page: src/collections/collection-games.service.ts, long, turns: user $2
+-- parameters: collection_id, user_id, limit
 SELECT page.* FROM collections c
   LEFT JOIN (
     SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, e.position, e.user_id, e.created_at) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, e.blurb AS blurb
@@ -227,6 +230,7 @@ SELECT page.* FROM collections c
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)));
 
 -- collection_games_later_page: src/collections/collection-games.service.ts, long, turns: user $2
+-- parameters: collection_id, user_id, offset, limit
 WITH first AS (
      SELECT e.sort_key FROM collection_games e
      WHERE e.collection_id = (SELECT $1::bigint) AND coalesce((
@@ -251,7 +255,7 @@ WITH first AS (
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
   WHERE ue.user_id = $2 AND ue.verified)))), true)
-     ORDER BY e.sort_key OFFSET $4 LIMIT 1),
+     ORDER BY e.sort_key OFFSET $3 LIMIT 1),
    before AS (
      SELECT count(*) AS entries FROM collection_games e
      WHERE e.collection_id = (SELECT $1::bigint) AND e.sort_key < (SELECT sort_key FROM first))
@@ -287,7 +291,7 @@ WITH first AS (
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
   WHERE ue.user_id = $2 AND ue.verified)))
-    ORDER BY e.sort_key LIMIT $3
+    ORDER BY e.sort_key LIMIT $4
   ) page ON true
   WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)));
@@ -296,29 +300,30 @@ WITH first AS (
 SELECT game_id, blurb FROM collection_games WHERE collection_id = $1 AND game_id = ANY ($2::bigint[]);
 
 -- collection_games_order: src/collections/collection-games.service.ts
+-- parameters: user_id, collection_id, remove_game_ids, game_ids
 WITH collection AS (
-  SELECT c.id, (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)) AS editable FROM collections c
-  WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)))),
+  SELECT c.id, (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)) AS editable FROM collections c
+  WHERE c.id = $2 AND (NOT c.private OR (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))),
    removed AS (
      DELETE FROM collection_games e USING collection
-     WHERE e.collection_id = collection.id AND e.game_id = ANY($4::bigint[]) AND collection.editable
+     WHERE e.collection_id = collection.id AND e.game_id = ANY($3::bigint[]) AND collection.editable
      RETURNING e.game_id),
    front AS (
-     SELECT min(e.sort_key) - cardinality($3::bigint[]) - 1 AS sort_key FROM collection_games e WHERE e.collection_id = $1),
+     SELECT min(e.sort_key) - cardinality($4::bigint[]) - 1 AS sort_key FROM collection_games e WHERE e.collection_id = $2),
    listed AS (
      SELECT e.game_id, e.sort_key, place, e.sort_key < lag(e.sort_key) OVER (ORDER BY place) AS too_late
-     FROM unnest($3::bigint[]) WITH ORDINALITY AS listed (game_id, place) JOIN collection_games e USING (game_id)
-     WHERE e.collection_id = $1 AND e.game_id <> ALL($4)),
+     FROM unnest($4::bigint[]) WITH ORDINALITY AS listed (game_id, place) JOIN collection_games e USING (game_id)
+     WHERE e.collection_id = $2 AND e.game_id <> ALL($3)),
    moved AS (
      UPDATE collection_games e SET sort_key = front.sort_key + listed.place
      FROM collection, front, listed
-     WHERE e.collection_id = $1 AND e.game_id = listed.game_id AND collection.editable
+     WHERE e.collection_id = $2 AND e.game_id = listed.game_id AND collection.editable
        AND (EXISTS (SELECT FROM listed WHERE too_late)
          OR EXISTS (SELECT FROM collection_games before
-                    WHERE before.collection_id = $1 AND before.sort_key < (SELECT max(sort_key) FROM listed)
-                      AND before.game_id <> ALL($3) AND before.game_id <> ALL($4)))
+                    WHERE before.collection_id = $2 AND before.sort_key < (SELECT max(sort_key) FROM listed)
+                      AND before.game_id <> ALL($4) AND before.game_id <> ALL($3)))
      RETURNING e.game_id),
    counted AS (
      UPDATE collections c
@@ -328,11 +333,12 @@ WITH collection AS (
    SELECT collection.editable FROM collection;
 
 -- collection_games_remove: src/collections/collection-games.service.ts
+-- parameters: user_id, collection_id, game_id
 WITH collection AS (
-  SELECT c.id, (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)) AS editable FROM collections c
-  WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)))),
+  SELECT c.id, (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)) AS editable FROM collections c
+  WHERE c.id = $2 AND (NOT c.private OR (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))),
    removed AS (
      DELETE FROM collection_games e USING collection
      WHERE e.collection_id = collection.id AND e.game_id = $3 AND collection.editable
@@ -343,49 +349,18 @@ WITH collection AS (
    SELECT collection.editable, EXISTS (SELECT FROM removed) AS removed FROM collection;
 
 -- collection_games_update: src/collections/collection-games.service.ts
+-- parameters: user_id, collection_id, blurb, game_id
 WITH collection AS (
-  SELECT c.id, (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)) AS editable FROM collections c
-  WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)))),
+  SELECT c.id, (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)) AS editable FROM collections c
+  WHERE c.id = $2 AND (NOT c.private OR (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))),
    updated AS (
-     UPDATE collection_games e SET blurb = nullif($4::text, ''),
-       blurb_user_id = CASE WHEN $4::text <> '' THEN nullif($2, e.user_id) END
+     UPDATE collection_games e SET blurb = nullif($3::text, ''),
+       blurb_user_id = CASE WHEN $3::text <> '' THEN nullif($1, e.user_id) END
      FROM collection, games g
-     WHERE e.collection_id = collection.id AND e.game_id = $3 AND collection.editable AND $4::text <> coalesce(e.blurb, '')
+     WHERE e.collection_id = collection.id AND e.game_id = $4 AND collection.editable AND $3::text <> coalesce(e.blurb, '')
        AND g.id = e.game_id AND (
-  (g.visibility = 'public' AND g.published_at IS NOT NULL)
-  OR (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
-  OR (g.visibility = 'restricted' AND EXISTS (
-  
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  UNION ALL
-  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-    UNION ALL
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  ) of_address
-  WHERE ue.user_id = $2 AND ue.verified)))
-     RETURNING e.collection_id),
-   touched AS (
-     UPDATE collections c SET updated_at = clock_timestamp()
-     FROM updated WHERE c.id = updated.collection_id)
-   SELECT collection.editable FROM collection;
-
--- collection: src/collections/collections.service.ts, small
-SELECT c.id, c.user_id, c.title, c.private, c.layout, c.games_count, c.created_at, c.updated_at, c.description FROM collections c WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)));
-
--- collection_create: src/collections/collections.service.ts
-WITH game AS (SELECT g.id FROM games g WHERE g.id = $6 AND (
   (g.visibility = 'public' AND g.published_at IS NOT NULL)
   OR (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
   OR (g.visibility = 'restricted' AND EXISTS (
@@ -405,26 +380,60 @@ WITH game AS (SELECT g.id FROM games g WHERE g.id = $6 AND (
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $1 AND ue.verified)))),
+  WHERE ue.user_id = $1 AND ue.verified)))
+     RETURNING e.collection_id),
+   touched AS (
+     UPDATE collections c SET updated_at = clock_timestamp()
+     FROM updated WHERE c.id = updated.collection_id)
+   SELECT collection.editable FROM collection;
+
+-- collection: src/collections/collections.service.ts, small
+SELECT c.id, c.user_id, c.title, c.private, c.layout, c.games_count, c.created_at, c.updated_at, c.description FROM collections c WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)));
+
+-- collection_create: src/collections/collections.service.ts
+-- parameters: game_id, user_id, title, private, description, layout, blurb
+WITH game AS (SELECT g.id FROM games g WHERE g.id = $1 AND (
+  (g.visibility = 'public' AND g.published_at IS NOT NULL)
+  OR (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
+  OR (g.visibility = 'restricted' AND EXISTS (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $2 AND ue.verified)))),
    own AS (
      SELECT count(*) >= 1000 AS full
-     FROM (SELECT FROM collections WHERE user_id = $1 LIMIT 1000) counted),
+     FROM (SELECT FROM collections WHERE user_id = $2 LIMIT 1000) counted),
    collection AS (
      INSERT INTO collections (user_id, title, private, description, layout, games_count)
-     SELECT u.id, coalesce($2, left(u.username, 47) || '''s Collection'), $3, $4, $5, (SELECT count(*) FROM game)
-     FROM users u, own WHERE u.id = $1 AND NOT own.full AND ($6::bigint IS NULL OR EXISTS (SELECT FROM game))
+     SELECT u.id, coalesce($3, left(u.username, 47) || '''s Collection'), $4, $5, $6, (SELECT count(*) FROM game)
+     FROM users u, own WHERE u.id = $2 AND NOT own.full AND ($1::bigint IS NULL OR EXISTS (SELECT FROM game))
      RETURNING *),
    entry AS (
      INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
-     SELECT collection.id, game.id, 1, $7, $1 FROM collection, game)
+     SELECT collection.id, game.id, 1, $7, $2 FROM collection, game)
    SELECT own.full, collection.id, collection.user_id, collection.title, collection.private, collection.layout, collection.games_count, collection.created_at, collection.updated_at, collection.description FROM own LEFT JOIN collection ON true;
 
 -- collection_delete: src/collections/collections.service.ts
+-- parameters: user_id, collection_id
 WITH collection AS (
-  SELECT c.id, (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)) AS editable FROM collections c
-  WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)))),
+  SELECT c.id, (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)) AS editable FROM collections c
+  WHERE c.id = $2 AND (NOT c.private OR (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))),
    deleted AS (DELETE FROM collections c USING collection WHERE c.id = collection.id AND editable)
    SELECT collection.editable FROM collection;
 
@@ -443,25 +452,26 @@ SELECT u.username, e.role, EXISTS (
 SELECT pg_advisory_xact_lock(7305809, hashint8($1::bigint));
 
 -- collection_update: src/collections/collections.service.ts
+-- parameters: user_id, collection_id, on_profile, title, description, private, layout
 WITH collection AS (
-  SELECT c.id, (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)) AS editable FROM collections c
-  WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)))),
+  SELECT c.id, (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)) AS editable FROM collections c
+  WHERE c.id = $2 AND (NOT c.private OR (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))),
    shown AS (
      INSERT INTO profile_collections (collection_id, user_id)
-     SELECT id, $2 FROM collection WHERE editable AND $7::boolean ON CONFLICT DO NOTHING),
+     SELECT id, $1 FROM collection WHERE editable AND $3::boolean ON CONFLICT DO NOTHING),
    hidden AS (
      DELETE FROM profile_collections p USING collection
-     WHERE p.collection_id = collection.id AND p.user_id = $2 AND editable AND NOT $7::boolean),
+     WHERE p.collection_id = collection.id AND p.user_id = $1 AND editable AND NOT $3::boolean),
    updated AS (
      UPDATE collections c SET
-       title = coalesce($3, c.title),
-       description = nullif(coalesce($4, c.description), ''),
-       private = coalesce($5, c.private),
-       layout = coalesce($6, c.layout),
-       updated_at = CASE WHEN coalesce($3 = c.title, true) AND coalesce($4 = coalesce(c.description, ''), true)
-         AND coalesce($5 = c.private, true) AND coalesce($6 = c.layout, true)
+       title = coalesce($4, c.title),
+       description = nullif(coalesce($5, c.description), ''),
+       private = coalesce($6, c.private),
+       layout = coalesce($7, c.layout),
+       updated_at = CASE WHEN coalesce($4 = c.title, true) AND coalesce($5 = coalesce(c.description, ''), true)
+         AND coalesce($6 = c.private, true) AND coalesce($7 = c.layout, true)
          THEN c.updated_at ELSE clock_timestamp() END
      FROM collection WHERE c.id = collection.id AND editable
      RETURNING c.id, c.user_id, c.title, c.private, c.layout, c.games_count, c.created_at, c.updated_at, c.description)
@@ -529,20 +539,22 @@ SELECT e.game_id, EXISTS (SELECT FROM games g WHERE g.id = e.game_id AND (
    ORDER BY e.sort_key LIMIT 1001;
 
 -- collection_to_edit: src/collections/profile-collections.service.ts, small
+-- parameters: user_id, id
 SELECT c.id, c.title, c.private, c.games_count, EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile
    FROM collections c WHERE c.id = $2 AND (c.user_id = $1
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0));
 
 -- collections_to_show: src/collections/profile-collections.service.ts, long, turns: user $1
+-- parameters: user_id, game_id, after_time, after_id, limit
 SELECT c.id, c.title, c.private, c.games_count, c.updated_at, c.user_id = $1 AS own, EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile,
-          EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $5) AS has_game
+          EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $2) AS has_game
    FROM (
   (SELECT c.id FROM collections c WHERE c.user_id = $1 AND (c.updated_at, c.id) < ($3::timestamptz, $4)
-   ORDER BY c.updated_at DESC, c.id DESC LIMIT $2) UNION
+   ORDER BY c.updated_at DESC, c.id DESC LIMIT $5) UNION
          
   (SELECT c.id FROM collection_admins ca JOIN collections c ON c.id = ca.collection_id WHERE ca.user_id = $1 AND (c.updated_at, c.id) < ($3::timestamptz, $4)
-   ORDER BY c.updated_at DESC, c.id DESC LIMIT $2)) mine
-   JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $2;
+   ORDER BY c.updated_at DESC, c.id DESC LIMIT $5)) mine
+   JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $5;
 
 -- game_to_collect: src/collections/profile-collections.service.ts, small
 SELECT g.title FROM games g WHERE g.id = $1 AND (
@@ -583,11 +595,13 @@ SELECT id AS collection_id, 0::bigint AS game_id, description AS html FROM colle
      ORDER BY 1, 2 LIMIT 500;
 
 -- resanitize_store_collection_games: src/collections/resanitize.service.ts
+-- parameters: collection_ids, game_ids, texts, cleaned
 UPDATE collection_games t SET blurb = changed.clean
      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) AS changed (of_collection, of_game, html, clean)
      WHERE collection_id = of_collection AND game_id = of_game AND blurb = html RETURNING 1;
 
 -- resanitize_store_collections: src/collections/resanitize.service.ts
+-- parameters: collection_ids, game_ids, texts, cleaned
 UPDATE collections t SET description = changed.clean
      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) AS changed (of_collection, of_game, html, clean)
      WHERE id = of_collection AND 0::bigint = of_game AND description = html RETURNING 1;

@@ -2,13 +2,15 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Statement } from '../../src/platform/database/statement';
+import { bind, type Statement } from '../../src/platform/database/statement';
 import { findPgbench } from './servers';
 import type { Store } from './store';
 
-/** Statements for pgbench: $1 and so on replaced by a variable or a literal. */
-export const lineOf = ({ text }: Pick<Statement, 'text'>, values: string[]): string =>
-  `${text.replace(/\$(\d+)/g, (_, n: string) => values[Number(n) - 1]!).replace(/\s+/g, ' ')};`;
+/** Statements for pgbench: each parameter replaced by a variable or a literal. */
+export function lineOf(statement: Statement, given: string[] | Record<string, string>): string {
+  const values = bind(statement, given).values as string[];
+  return `${statement.text.replace(/\$(\d+)/g, (_, n: string) => values[Number(n) - 1]!).replace(/\s+/g, ' ')};`;
+}
 
 /** One transaction, or one statement, preceded by its variables. */
 export interface Script {

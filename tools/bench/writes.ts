@@ -38,6 +38,8 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
   const collection = (random: (below: number) => number) => ids[random(ids.length)]!;
   const anyCollection = `collection random(${ids[0]}, ${ids.at(-1)})`;
   const lock = lineOf(LOCK, [':collection', String(owner)]);
+  const written = { collection_id: ':collection', user_id: String(owner) };
+  const entry = { ...written, game_id: ':game' };
   const random = randomFrom(11);
   const listed = games.slice(0, GAMES);
   const orders = Array.from({ length: ORDERS }, () => shuffled(listed, random));
@@ -49,11 +51,7 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
       scripts: [
         transaction(
           [anyCollection, `game random(${games[0]}, ${games.at(-1)})`],
-          [
-            lock,
-            lineOf(ADD, [':collection', String(owner), ':game', 'NULL::text']),
-            lineOf(ENTRY, [':collection', String(owner), ':game']),
-          ],
+          [lock, lineOf(ADD, { ...entry, blurb: 'NULL::text' }), lineOf(ENTRY, entry)],
         ),
       ],
     },
@@ -64,7 +62,7 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
       scripts: orders.map((order) =>
         transaction(
           [anyCollection],
-          [lock, lineOf(ORDER, [':collection', String(owner), `'{${order.join(',')}}'`, `'{}'`])],
+          [lock, lineOf(ORDER, { ...written, game_ids: `'{${order.join(',')}}'`, remove_game_ids: `'{}'` })],
         ),
       ),
     },
@@ -77,15 +75,15 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
           [`maker random(${owner + 1}, ${users})`],
           [
             lineOf(LOCK_OWNER, [':maker']),
-            lineOf(CREATE, [
-              ':maker',
-              TITLE_LITERAL,
-              'false',
-              'NULL::text',
-              `'grid'`,
-              'NULL::bigint',
-              'NULL::text',
-            ]),
+            lineOf(CREATE, {
+              user_id: ':maker',
+              title: TITLE_LITERAL,
+              private: 'false',
+              description: 'NULL::text',
+              layout: `'grid'`,
+              game_id: 'NULL::bigint',
+              blurb: 'NULL::text',
+            }),
           ],
         ),
       ],
