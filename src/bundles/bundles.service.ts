@@ -28,17 +28,17 @@ export const OWNED_BUNDLES = longRead<Packed>(
   'user $1',
 );
 
-/** No row: the user $2 doesn't own the bundle $1. A row of nulls: the page is empty. */
+/** No row: the user doesn't own the bundle. A row of nulls: the page is empty. */
 export const BUNDLE_GAMES = longRead<Packed>(
   'bundle_games',
   `SELECT page.* FROM bundles b LEFT JOIN LATERAL (
      SELECT ${BUNDLE_GAME_ROW.sql}, e.position AS place
      FROM bundle_games e JOIN games g ON g.id = e.game_id JOIN users u ON u.id = g.user_id
-     WHERE e.bundle_id = b.id AND e.position > $4::bigint AND e.position <= $4::bigint + $3::bigint
+     WHERE e.bundle_id = b.id AND e.position > $offset::bigint AND e.position <= $offset::bigint + $limit::bigint
      ORDER BY e.position) page ON true
-   WHERE b.id = $1 AND ${ownsBundle('b.id', '$2')}
+   WHERE b.id = $bundle_id AND ${ownsBundle('b.id', '$user_id')}
    ORDER BY page.place`,
-  'user $2',
+  'user $user_id',
 );
 
 const isListed = (bundle: string, game: string) =>
@@ -73,12 +73,12 @@ export class BundlesService {
 
   /** A page of a bundle's games in their order, for a user who owns the bundle. */
   async games(user_id: number, { bundle_id, page, per_page }: BundleGamesRequest): Promise<BundleGameRow[]> {
-    const rows = await this.database.rows(BUNDLE_GAMES, [
+    const rows = await this.database.rows(BUNDLE_GAMES, {
       bundle_id,
       user_id,
-      per_page,
-      (page - 1) * per_page,
-    ]);
+      limit: per_page,
+      offset: (page - 1) * per_page,
+    });
     if (rows.length === 0) throw invalidBundle();
     return rows[0]!.packed === null ? [] : rows.map(BUNDLE_GAME_ROW.read);
   }

@@ -64,22 +64,23 @@ SELECT token_hash, created_at, seen_at, network FROM sessions
 UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
    WHERE s.token_hash = old.token_hash AND old.notice IS NOT NULL RETURNING old.notice;
 
--- bundle_games: src/bundles/bundles.service.ts, long, turns: user $2
+-- bundle_games: src/bundles/bundles.service.ts, long, turns: user $4
+-- parameters: offset, limit, bundle_id, user_id
 SELECT page.* FROM bundles b LEFT JOIN LATERAL (
      SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, u.id, u.username, e.position, e.created_at, e.updated_at, b.min_price) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, u.display_name AS display_name, u.cover_url AS owner_cover_url, e.position AS place
      FROM bundle_games e JOIN games g ON g.id = e.game_id JOIN users u ON u.id = g.user_id
-     WHERE e.bundle_id = b.id AND e.position > $4::bigint AND e.position <= $4::bigint + $3::bigint
+     WHERE e.bundle_id = b.id AND e.position > $1::bigint AND e.position <= $1::bigint + $2::bigint
      ORDER BY e.position) page ON true
-   WHERE b.id = $1 AND EXISTS (
+   WHERE b.id = $3 AND EXISTS (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
-    WHERE p.user_id = $2 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
+    WHERE p.user_id = $4 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
   UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id OFFSET 0) of_address
-  WHERE ue.user_id = $2 AND ue.verified)
+  WHERE ue.user_id = $4 AND ue.verified)
    ORDER BY page.place;
 
 -- claimable: src/bundles/bundles.service.ts, small
