@@ -811,6 +811,7 @@ INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id,
     AND (w.user_id IS NULL OR (g.user_id = w.user_id OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = w.user_id OFFSET 0)))));
 
 -- game_create: src/games/editing/game-edits.service.ts
+-- parameters: user_id, title, slug, short_text, cover_url, type, min_price, visibility, published
 WITH account AS (SELECT u.id, u.developer FROM users u WHERE u.id = $1),
    own AS (
      SELECT count(*) >= 10000 AS full FROM (SELECT FROM games WHERE user_id = $1 LIMIT 10000) counted),
@@ -853,21 +854,22 @@ SELECT c.id FROM collections c
 -- game_owner_lock: src/games/editing/game-edits.service.ts, turns: user $1
 SELECT pg_advisory_xact_lock(7305810, hashint8($1::bigint));
 
--- game_update: src/games/editing/game-edits.service.ts, turns: game $1
+-- game_update: src/games/editing/game-edits.service.ts, turns: game $9
+-- parameters: title, slug, short_text, cover_url, type, min_price, visibility, published, game_id, user_id
 WITH updated AS (
      UPDATE games g SET
-       title = coalesce($3, g.title),
-       slug = coalesce($4, g.slug),
-       short_text = nullif(coalesce($5, g.short_text), ''),
-       cover_url = nullif(coalesce($6, g.cover_url), ''),
-       type = coalesce($7, g.type),
-       min_price = coalesce($8::bigint, g.min_price),
-       traits = CASE WHEN $8::bigint > 0 AND NOT 'can_be_bought' = ANY (g.traits)
+       title = coalesce($1, g.title),
+       slug = coalesce($2, g.slug),
+       short_text = nullif(coalesce($3, g.short_text), ''),
+       cover_url = nullif(coalesce($4, g.cover_url), ''),
+       type = coalesce($5, g.type),
+       min_price = coalesce($6::bigint, g.min_price),
+       traits = CASE WHEN $6::bigint > 0 AND NOT 'can_be_bought' = ANY (g.traits)
          THEN g.traits || '{can_be_bought}'::text[] ELSE g.traits END,
-       visibility = coalesce($9, g.visibility),
-       published_at = CASE $10::boolean WHEN true THEN coalesce(g.published_at, now()) WHEN false THEN NULL
+       visibility = coalesce($7, g.visibility),
+       published_at = CASE $8::boolean WHEN true THEN coalesce(g.published_at, now()) WHEN false THEN NULL
          ELSE g.published_at END
-     WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
+     WHERE g.id = $9 AND (g.user_id = $10 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $10 OFFSET 0))
      RETURNING g.*)
    SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, g.views_count, g.downloads_count, g.purchases_count, ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url FROM updated g;
 

@@ -31,13 +31,13 @@ const LOCK_OWNER = statement(
 // A price makes a game one that can be bought. It stays one, because buyers can pay more than the minimum price.
 export const CREATE_GAME = statement<Packed & { developer: boolean; full: boolean }>(
   'game_create',
-  `WITH account AS (SELECT u.id, u.developer FROM users u WHERE u.id = $1),
+  `WITH account AS (SELECT u.id, u.developer FROM users u WHERE u.id = $user_id),
    own AS (
-     SELECT count(*) >= ${MAX_GAMES} AS full FROM (SELECT FROM games WHERE user_id = $1 LIMIT ${MAX_GAMES}) counted),
+     SELECT count(*) >= ${MAX_GAMES} AS full FROM (SELECT FROM games WHERE user_id = $user_id LIMIT ${MAX_GAMES}) counted),
    created AS (
      INSERT INTO games (user_id, title, slug, short_text, cover_url, type, min_price, traits, visibility, published_at)
-     SELECT account.id, $2, $3, $4, $5, $6, $7, CASE WHEN $7::bigint > 0 THEN '{can_be_bought}'::text[] ELSE '{}' END, $8,
-       CASE WHEN $9::boolean THEN now() END
+     SELECT account.id, $title, $slug, $short_text, $cover_url, $type, $min_price, CASE WHEN $min_price::bigint > 0 THEN '{can_be_bought}'::text[] ELSE '{}' END, $visibility,
+       CASE WHEN $published::boolean THEN now() END
      FROM account, own WHERE account.developer AND NOT own.full
      RETURNING *)
    SELECT account.developer, own.full, ${GAME_ROW.sql} FROM account CROSS JOIN own LEFT JOIN created g ON true`,
@@ -48,21 +48,21 @@ export const UPDATE_GAME = statement<Packed>(
   'game_update',
   `WITH updated AS (
      UPDATE games g SET
-       title = coalesce($3, g.title),
-       slug = coalesce($4, g.slug),
-       short_text = nullif(coalesce($5, g.short_text), ''),
-       cover_url = nullif(coalesce($6, g.cover_url), ''),
-       type = coalesce($7, g.type),
-       min_price = coalesce($8::bigint, g.min_price),
-       traits = CASE WHEN $8::bigint > 0 AND NOT 'can_be_bought' = ANY (g.traits)
+       title = coalesce($title, g.title),
+       slug = coalesce($slug, g.slug),
+       short_text = nullif(coalesce($short_text, g.short_text), ''),
+       cover_url = nullif(coalesce($cover_url, g.cover_url), ''),
+       type = coalesce($type, g.type),
+       min_price = coalesce($min_price::bigint, g.min_price),
+       traits = CASE WHEN $min_price::bigint > 0 AND NOT 'can_be_bought' = ANY (g.traits)
          THEN g.traits || '{can_be_bought}'::text[] ELSE g.traits END,
-       visibility = coalesce($9, g.visibility),
-       published_at = CASE $10::boolean WHEN true THEN coalesce(g.published_at, now()) WHEN false THEN NULL
+       visibility = coalesce($visibility, g.visibility),
+       published_at = CASE $published::boolean WHEN true THEN coalesce(g.published_at, now()) WHEN false THEN NULL
          ELSE g.published_at END
-     WHERE g.id = $1 AND ${canEdit('g', '$2')}
+     WHERE g.id = $game_id AND ${canEdit('g', '$user_id')}
      RETURNING g.*)
    SELECT ${GAME_ROW.sql} FROM updated g`,
-  'game $1',
+  'game $game_id',
 );
 
 // The game to delete, as the deletions of imports name it.
@@ -108,10 +108,11 @@ export class GameEditsService {
     const { title, slug = slugify(title), type = 'default', min_price = 0, visibility = 'private' } = request;
     const { short_text, cover_url, published = false } = request;
     if (slug === '') throw badRequest('slug is required, as the title has no Latin letters or digits');
-    const values = [title, slug, short_text, cover_url, type, min_price, visibility, published];
+    const { user_id } = editor;
+    const game = { user_id, title, slug, short_text, cover_url, type, min_price, visibility, published };
     const created = await this.once(key, request, async (manager) => {
       const getRows = await this.database.execute(
-        [bind(LOCK_OWNER, [editor.user_id]), bind(CREATE_GAME, [editor.user_id, ...values])],
+        [bind(LOCK_OWNER, [user_id]), bind(CREATE_GAME, game)],
         manager,
       );
       const [row] = getRows(CREATE_GAME);
@@ -126,18 +127,20 @@ export class GameEditsService {
   async update(request: UpdateGameRequest, editor: Editor, key?: RetryKey): Promise<EditedGameResponse> {
     const { game_id, title, slug, short_text, cover_url, type, min_price, visibility, published } = request;
     const cleared = (text: string | null | undefined) => (text === null ? '' : text);
-    const values = [
+    const values = {
+      game_id,
+      user_id: editor.user_id,
       title,
       slug,
-      cleared(short_text),
-      cleared(cover_url),
+      short_text: cleared(short_text),
+      cover_url: cleared(cover_url),
       type,
       min_price,
       visibility,
       published,
-    ];
+    };
     const updated = await this.once(key, request, async (manager) => {
-      const statements = [bind(UPDATE_GAME, [game_id, editor.user_id, ...values])];
+      const statements = [bind(UPDATE_GAME, values)];
       const [row] = (await this.database.execute(statements, manager))(UPDATE_GAME);
       if (!row) throw invalidGame();
       return { game: gameResponse(GAME_ROW.read(row), this.links) };
