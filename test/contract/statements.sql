@@ -1200,12 +1200,14 @@ SELECT a.* FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
     AND (w.user_id IS NULL OR (g.user_id = w.user_id OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = w.user_id OFFSET 0)))));
 
 -- record_webhook_attempt: src/operator/webhooks/webhook-attempts.service.ts
+-- parameters: message_id, event, subject_type, subject_id, data, happened_at, outcome, duration_ms, response, webhook_id
 WITH added AS (
      INSERT INTO webhook_attempts
        (webhook_id, message_id, event, subject_type, subject_id, data, happened_at, outcome, duration_ms, response)
-     SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM webhooks WHERE id = $1)
+     SELECT id, $1, $2, $3, $4, $5, $6, $7, $8, $9
+     FROM webhooks WHERE id = $10)
    DELETE FROM webhook_attempts WHERE id IN (
-     SELECT id FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id DESC OFFSET 19);
+     SELECT id FROM webhook_attempts WHERE webhook_id = $10 ORDER BY id DESC OFFSET 19);
 
 -- webhook_attempts: src/operator/webhooks/webhook-attempts.service.ts, long
 SELECT id, webhook_id, message_id, event, subject_type, subject_id, happened_at, attempted_at, outcome, duration_ms, response
@@ -1267,17 +1269,20 @@ WITH RECURSIVE pending (id) AS (
      SELECT min(created_at) AS oldest FROM webhook_deliveries WHERE webhook_id = pending.id) d;
 
 -- webhook_delivery_done: src/operator/webhooks/webhook-deliveries.service.ts
+-- parameters: id, status, webhook_id
 WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1)
    UPDATE webhooks SET last_at = now(), last_outcome = $2, paused_until = NULL WHERE id = $3;
 
 -- webhook_delivery_given_up: src/operator/webhooks/webhook-deliveries.service.ts
+-- parameters: id, status, webhook_id
 WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1)
    UPDATE webhooks SET last_at = now(), last_outcome = $2 WHERE id = $3;
 
 -- webhook_delivery_later: src/operator/webhooks/webhook-deliveries.service.ts
-WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $4) WHERE id = $1)
-   UPDATE webhooks SET last_at = now(), last_outcome = $2, paused_until = CASE WHEN last_outcome LIKE '2__' AND $5::float8 = 0 THEN paused_until
-     ELSE greatest(paused_until, now() + make_interval(secs => greatest($5, 10))) END WHERE id = $3;
+-- parameters: delay, id, status, asked, webhook_id
+WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $1) WHERE id = $2)
+   UPDATE webhooks SET last_at = now(), last_outcome = $3, paused_until = CASE WHEN last_outcome LIKE '2__' AND $4::float8 = 0 THEN paused_until
+     ELSE greatest(paused_until, now() + make_interval(secs => greatest($4, 10))) END WHERE id = $5;
 
 -- webhook_delivery_withdrawn: src/operator/webhooks/webhook-deliveries.service.ts
 DELETE FROM webhook_deliveries WHERE id = $1;

@@ -33,9 +33,10 @@ const RECORD = statement(
   `WITH added AS (
      INSERT INTO webhook_attempts
        (webhook_id, message_id, event, subject_type, subject_id, data, happened_at, outcome, duration_ms, response)
-     SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM webhooks WHERE id = $1)
+     SELECT id, $message_id, $event, $subject_type, $subject_id, $data, $happened_at, $outcome, $duration_ms, $response
+     FROM webhooks WHERE id = $webhook_id)
    DELETE FROM webhook_attempts WHERE id IN (
-     SELECT id FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id DESC OFFSET ${MAX_ATTEMPTS - 1})`,
+     SELECT id FROM webhook_attempts WHERE webhook_id = $webhook_id ORDER BY id DESC OFFSET ${MAX_ATTEMPTS - 1})`,
 );
 
 const NEWEST = longRead<Omit<WebhookAttempt, 'webhook' | 'data'>>(
@@ -75,18 +76,18 @@ export class WebhookAttempts {
     { status, duration_ms, start }: Outcome,
   ): Promise<void> {
     if (webhook.user_id === null) return;
-    const values = [
-      id,
-      type,
-      subject?.subject_type ?? null,
-      subject?.subject_id ?? null,
-      JSON.stringify(data),
-      timestamp,
-      String(status),
+    await this.database.rows(RECORD, {
+      webhook_id: webhook.id,
+      message_id: id,
+      event: type,
+      subject_type: subject?.subject_type ?? null,
+      subject_id: subject?.subject_id ?? null,
+      data: JSON.stringify(data),
+      happened_at: timestamp,
+      outcome: String(status),
       duration_ms,
-      start,
-    ];
-    await this.database.rows(RECORD, [webhook.id, ...values]);
+      response: start,
+    });
   }
 
   /** The messages to a user's webhooks about a subject: pending ones, then the newest attempts. */

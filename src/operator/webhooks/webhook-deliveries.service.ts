@@ -99,23 +99,23 @@ const CLAIM = statement<Due>(
 );
 
 const WITHDRAW = statement('webhook_delivery_withdrawn', 'DELETE FROM webhook_deliveries WHERE id = $1');
-const SET_OUTCOME = 'UPDATE webhooks SET last_at = now(), last_outcome = $2';
+const SET_OUTCOME = 'UPDATE webhooks SET last_at = now(), last_outcome = $status';
 const FINISH = statement(
   'webhook_delivery_done',
-  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1)
-   ${SET_OUTCOME}, paused_until = NULL WHERE id = $3`,
+  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $id)
+   ${SET_OUTCOME}, paused_until = NULL WHERE id = $webhook_id`,
 );
 const GIVE_UP = statement(
   'webhook_delivery_given_up',
-  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1)
-   ${SET_OUTCOME} WHERE id = $3`,
+  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $id)
+   ${SET_OUTCOME} WHERE id = $webhook_id`,
 );
 // Without a Retry-After, one failure after a success doesn't pause the receiver: the message may be the cause.
 const POSTPONE = statement(
   'webhook_delivery_later',
-  `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $4) WHERE id = $1)
-   ${SET_OUTCOME}, paused_until = CASE WHEN last_outcome LIKE '2__' AND $5::float8 = 0 THEN paused_until
-     ELSE greatest(paused_until, now() + make_interval(secs => greatest($5, ${PAUSE}))) END WHERE id = $3`,
+  `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $delay) WHERE id = $id)
+   ${SET_OUTCOME}, paused_until = CASE WHEN last_outcome LIKE '2__' AND $asked::float8 = 0 THEN paused_until
+     ELSE greatest(paused_until, now() + make_interval(secs => greatest($asked, ${PAUSE}))) END WHERE id = $webhook_id`,
 );
 
 // ARRAY: with IN, a table without statistics may be joined row by row, which takes minutes for 100,000 deliveries.
@@ -246,8 +246,9 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   async sendNow(sent: Outgoing, webhook: Receiver): Promise<Outcome> {
     const outcome = await this.webhooks.send(sent, webhook, AbortSignal.timeout(TIMEOUT_MS));
     const id = sent.subject === null ? null : sent.message.id.slice('msg_'.length);
-    if (isSuccess(outcome)) await this.database.rows(FINISH, [id, outcome.status, webhook.id]);
-    else await this.database.rows(GIVE_UP, [null, outcome.status, webhook.id]);
+    const result = { status: outcome.status, webhook_id: webhook.id };
+    if (isSuccess(outcome)) await this.database.rows(FINISH, { id, ...result });
+    else await this.database.rows(GIVE_UP, { id: null, ...result });
     await this.attempts.record(sent, webhook, outcome);
     return outcome;
   }
@@ -258,7 +259,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   ): Promise<void> {
     if (isSuccess({ status })) {
       this.results.inc({ result: 'delivered' });
-      await this.database.rows(FINISH, [id, status, webhook_id]);
+      await this.database.rows(FINISH, { id, status, webhook_id });
       return;
     }
     this.results.inc({ result: 'failed' });
@@ -266,12 +267,13 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     if (age < MAX_AGE_SECONDS) {
       const pause = (DELAYS_SECONDS[attempts - 1] ?? MAX_DELAY_SECONDS) * (0.9 + Math.random() / 5);
       const asked = BUSY_STATUSES.includes(Number(status)) ? Math.min(retryAfter ?? 0, MAX_DELAY_SECONDS) : 0;
-      await this.database.rows(POSTPONE, [id, status, webhook_id, Math.max(pause, asked), asked]);
+      const delay = Math.max(pause, asked);
+      await this.database.rows(POSTPONE, { id, status, webhook_id, delay, asked });
       return;
     }
     this.results.inc({ result: 'given_up' });
     this.log.warn(`Gave up on message ${id} to webhook ${webhook_id}. Last attempt: ${status}`);
-    await this.database.rows(GIVE_UP, [id, status, webhook_id]);
+    await this.database.rows(GIVE_UP, { id, status, webhook_id });
   }
 
   private async drop(): Promise<void> {
