@@ -58,19 +58,18 @@ export class ParameterPipe extends ValidationPipe {
   /** Invalid values have no other errors. In the order of declaration, with those of several parameters last. */
   protected override async validate(request: Values, options?: ValidatorOptions): Promise<ValidationError[]> {
     const names = Object.keys(request);
-    const pending = names.filter((name) => request[name] instanceof Promise);
-    const values = await Promise.all(pending.map((name) => request[name]));
-    pending.forEach((name, i) => (request[name] = values[i]));
+    if (names.some((name) => request[name] instanceof Promise)) await awaitPromises(request, names);
     const forbidNonWhitelisted = hasOnlyKnownFields(request.constructor as RequestClass);
     const found = await super.validate(
       request,
       forbidNonWhitelisted ? { ...options, forbidNonWhitelisted } : options,
     );
+    const invalid = names.filter((name) => request[name] instanceof InvalidValue);
+    if (found.length === 0 && invalid.length === 0) return found;
     const errors = new Map(found.map((error) => [error.property, error]));
-    for (const property of names) {
-      const value = request[property];
-      if (value instanceof InvalidValue)
-        errors.set(property, { property, constraints: { value: `${property} ${value.problem}` } });
+    for (const property of invalid) {
+      const { problem } = request[property] as InvalidValue;
+      errors.set(property, { property, constraints: { value: `${property} ${problem}` } });
     }
     return [...new Set([...names, ...errors.keys()])].flatMap((name) => errors.get(name) ?? []);
   }
@@ -101,6 +100,12 @@ export class ParameterPipe extends ValidationPipe {
     }
     return properties;
   }
+}
+
+async function awaitPromises(request: Values, names: string[]): Promise<void> {
+  const pending = names.filter((name) => request[name] instanceof Promise);
+  const values = await Promise.all(pending.map((name) => request[name]));
+  pending.forEach((name, i) => (request[name] = values[i]));
 }
 
 /** The names before brackets: `email` for `email[x]`, which a lookup must not ignore. */
