@@ -608,13 +608,15 @@ UPDATE collections t SET description = changed.clean
      WHERE id = of_collection AND 0::bigint = of_game AND description = html RETURNING 1;
 
 -- builds_page: src/dashboard/games/builds-report.service.ts, long, turns: user $2
+-- parameters: game_id, user_id, channel_name, before_id
 SELECT b.id, b.channel_name, b.version, b.user_version, b.state, b.hidden, b.error, b.size, b.created_at,
      b.id IS NOT DISTINCT FROM (
        SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state = 'completed' AND NOT o.hidden
          AND o.size IS NOT NULL ORDER BY o.id DESC LIMIT 1) AS is_head,
      (SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = 'patch' AND f.file_key IS NOT NULL) AS patch_size, (SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = 'signature' AND f.file_key IS NOT NULL) IS NOT NULL AS signed
    FROM games g JOIN builds b ON b.game_id = g.id
-   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AND ($3::text IS NULL OR b.channel_name = $3) AND b.id < $4
+   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
+     AND ($3::text IS NULL OR b.channel_name = $3) AND b.id < $4
    ORDER BY b.id DESC LIMIT 51;
 
 -- games_page: src/dashboard/games/games-report.service.ts, long, turns: user $1
@@ -662,18 +664,19 @@ SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) 
    FROM games g JOIN sales_periods s ON s.game_id = g.id AND s.unit = 'day' AND s.first_day >= $3::date
    WHERE g.id = $2 AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) GROUP BY 1 ORDER BY 3 DESC, 1;
 
--- recent_sales: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
+-- recent_sales: src/dashboard/sales/sales-report.service.ts, long, turns: user $5
+-- parameters: from, to, previous_from, previous_to, user_id, game_id
 SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
      count(*) FILTER (WHERE p.status = 'complete') AS purchases,
      coalesce(sum(CASE WHEN p.status <> 'complete' THEN 0 WHEN p.purchase_type <> 'bundle' THEN p.amount::float8 ELSE (
        SELECT share.amount FROM (SELECT * FROM purchase_shares WHERE purchase_id = p.id OFFSET 0) share
        WHERE share.game_id = s.game_id) END), 0) AS amount,
      sum(k.keys)::float8 AS keys, sum(k.claimed)::float8 AS claimed
-   FROM (VALUES (true, $3::date, $4::date), (false, $5::date, $6::date)) period (current, first, last)
+   FROM (VALUES (true, $1::date, $2::date), (false, $3::date, $4::date)) period (current, first, last)
    CROSS JOIN LATERAL (
      SELECT period.current, newest.* FROM (
-  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
-  WHERE $2::bigint IS NULL OR g.id = $2) g CROSS JOIN LATERAL (
+  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $5 UNION SELECT game_id FROM game_admins WHERE user_id = $5) g
+  WHERE $6::bigint IS NULL OR g.id = $6) g CROSS JOIN LATERAL (
        SELECT purchase_id, game_id, sold_at FROM purchase_games
        WHERE game_id = g.id AND sold_at >= period.first::timestamp AT TIME ZONE 'UTC' AND sold_at < (period.last + 1)::timestamp AT TIME ZONE 'UTC'
        ORDER BY sold_at DESC, purchase_id DESC LIMIT 2000) newest
@@ -685,13 +688,14 @@ SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
    GROUP BY 1, 2, 3, 4;
 
 -- sales_figures: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
+-- parameters: user_id, game_id, summed, from, to, previous_from, previous_to, currency, unit, summed_for_columns, days, limit, offset
 WITH own AS MATERIALIZED (SELECT g.id FROM (
   SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
   WHERE $2::bigint IS NULL OR g.id = $2) g),
    sold AS MATERIALIZED (
      SELECT g.id AS game_id, s.*
      FROM own g CROSS JOIN LATERAL (SELECT first_day, currency, purchases, amount FROM sales_periods
-    WHERE game_id = g.id AND unit = $5 AND first_day BETWEEN $3 AND $4 AND true OFFSET 0) s),
+    WHERE game_id = g.id AND unit = $3 AND first_day BETWEEN $4 AND $5 AND true OFFSET 0) s),
    sold_before AS MATERIALIZED (SELECT s.* FROM own g CROSS JOIN LATERAL (
   SELECT first_day, currency, purchases, amount FROM sales_periods
   WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0) s),
@@ -707,15 +711,16 @@ WITH own AS MATERIALIZED (SELECT g.id FROM (
      GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT 30),
    chosen AS MATERIALIZED (
      SELECT currency FROM totals
-     ORDER BY currency IS NOT DISTINCT FROM $10 DESC, purchases DESC, previous_purchases DESC, currency LIMIT 1)
+     ORDER BY currency IS NOT DISTINCT FROM $8 DESC, purchases DESC, previous_purchases DESC, currency LIMIT 1)
    SELECT (SELECT json_agg(t) FROM totals t) AS totals, (SELECT currency FROM chosen) AS currency,
-     (SELECT json_agg(c) FROM (SELECT date_trunc($8, (first_day)::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
+     (SELECT json_agg(c) FROM (SELECT date_trunc($9, (first_day)::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
    FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
-         FROM (SELECT first_day, purchases, amount FROM sold WHERE $9 = $5 AND currency = (SELECT currency FROM chosen)
+         FROM (SELECT first_day, purchases, amount FROM sold WHERE $10 = $3 AND currency = (SELECT currency FROM chosen)
          UNION ALL SELECT s.first_day, s.purchases, s.amount
          FROM own g CROSS JOIN LATERAL (SELECT first_day, purchases, amount FROM sales_periods
-    WHERE game_id = g.id AND unit = $9 AND first_day BETWEEN $3 AND $4 AND currency = (SELECT currency FROM chosen) OFFSET 0) s WHERE $9 <> $5) d GROUP BY 1) d GROUP BY 1) c) AS columns,
-     (SELECT json_agg(b) FROM (SELECT date_trunc($8, (first_day + $11::int)::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
+    WHERE game_id = g.id AND unit = $10 AND first_day BETWEEN $4 AND $5 AND currency = (SELECT currency FROM chosen) OFFSET 0) s
+         WHERE $10 <> $3) d GROUP BY 1) d GROUP BY 1) c) AS columns,
+     (SELECT json_agg(b) FROM (SELECT date_trunc($9, (first_day + $11::int)::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
    FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
          FROM (SELECT first_day, purchases, amount FROM sold_before WHERE currency = (SELECT currency FROM chosen)) d GROUP BY 1) d GROUP BY 1) b) AS before,
      (SELECT json_agg(json_build_object('id', g.id, 'title', g.title,
@@ -728,11 +733,12 @@ WITH own AS MATERIALIZED (SELECT g.id FROM (
       JOIN games g ON g.id = r.id) AS games;
 
 -- sales_totals: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
+-- parameters: user_id, game_id, summed, from, to
 SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
    FROM (
   SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
   WHERE $2::bigint IS NULL OR g.id = $2) g CROSS JOIN LATERAL (SELECT currency, purchases, amount FROM sales_periods
-    WHERE game_id = g.id AND unit = $5 AND first_day BETWEEN $3 AND $4 AND true OFFSET 0) s
+    WHERE game_id = g.id AND unit = $3 AND first_day BETWEEN $4 AND $5 AND true OFFSET 0) s
    GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 30;
 
 -- title_of_own_game: src/dashboard/sales/sales-report.service.ts, small
@@ -1882,6 +1888,7 @@ SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, 
    JOIN purchases p ON p.id = listed.id AND p.status = 'complete' ORDER BY listed.place;
 
 -- seller_buyers: src/purchases/sales/buyers.service.ts, long, turns: user $1
+-- parameters: user_id, game_id, since, until, sold_at, purchase_id, games_read, sales_per_game, sales, limit
 WITH edited AS MATERIALIZED (
        SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2),
      next_of_games AS MATERIALIZED (
@@ -1977,6 +1984,7 @@ WITH edited AS MATERIALIZED (
      ORDER BY b.last_at DESC, b.last_sale DESC;
 
 -- seller_buyers_before: src/purchases/sales/buyers.service.ts, long, turns: user $1
+-- parameters: user_id, game_id, since, until, sold_at, purchase_id, games_read, sales_per_game, sales, limit
 WITH edited AS MATERIALIZED (
        SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2),
      next_of_games AS MATERIALIZED (
@@ -2253,6 +2261,7 @@ SELECT g.id, g.title FROM (SELECT id FROM (SELECT id FROM games WHERE user_id = 
    JOIN games g ON g.id = newest.id ORDER BY g.title, g.id;
 
 -- seller_sales: src/purchases/sales/sales-list.service.ts, long, turns: user $1
+-- parameters: user_id, game_id, since, until, sold_at, purchase_id, games_read, sales_per_game, currency, status, source, limit
 WITH edited AS MATERIALIZED (
        SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2),
      next_of_games AS MATERIALIZED (
@@ -2308,6 +2317,7 @@ WITH edited AS MATERIALIZED (
      ORDER BY l.sold_at DESC, l.id DESC;
 
 -- seller_sales_before: src/purchases/sales/sales-list.service.ts, long, turns: user $1
+-- parameters: user_id, game_id, since, until, sold_at, purchase_id, games_read, sales_per_game, currency, status, source, limit
 WITH edited AS MATERIALIZED (
        SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2),
      next_of_games AS MATERIALIZED (

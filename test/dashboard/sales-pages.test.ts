@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { SALES_FIGURES, TOTALS } from '../../src/dashboard/sales/sales-report.service';
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
-import type { Statement } from '../../src/platform/database/statement';
+import { bind, type Statement } from '../../src/platform/database/statement';
 import { SALES_LISTS, START } from '../../src/purchases/sales/sales-list.service';
 import { planOf } from '../support/plans';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
@@ -194,9 +194,20 @@ describe('the Sales page', () => {
     test('reads the same sales if PostgreSQL sorts them instead of following an index', async () => {
       const client = new Client({ connectionString: databaseUrl() });
       await client.connect();
-      const first = [seller.id, null, '-infinity', 'infinity', START.older.sold_at, START.older.purchase_id];
-      const read = async () =>
-        (await client.query(SALES_LISTS.older.text, [...first, 200, 21, null, null, null, 21])).rows;
+      const { statement, values } = bind(SALES_LISTS.older, {
+        user_id: seller.id,
+        game_id: null,
+        since: '-infinity',
+        until: 'infinity',
+        ...START.older,
+        games_read: 200,
+        sales_per_game: 21,
+        currency: null,
+        status: null,
+        source: null,
+        limit: 21,
+      });
+      const read = async () => (await client.query(statement.text, values)).rows;
       const expected = await read();
       await client.query('SET enable_indexscan = off');
       await client.query('SET enable_indexonlyscan = off');
@@ -519,6 +530,14 @@ describe('the Figures page', () => {
   describe('with five years of 10,000 sales per day', () => {
     let seller: Actor;
     const [from, to] = [dayAgo(5 * 365).slice(0, 10), dayAgo(0).slice(0, 10)];
+    const figures = {
+      previous_from: null,
+      previous_to: null,
+      currency: 'USD',
+      days: 0,
+      limit: 26,
+      offset: 0,
+    };
 
     beforeAll(async () => {
       seller = await make.user();
@@ -532,29 +551,37 @@ describe('the Figures page', () => {
     });
 
     test.each([
-      ['totals', TOTALS as Statement, ['month'], 1500],
+      ['totals', TOTALS as Statement, { summed: 'month' }, 1500],
       [
         'figures of months',
         SALES_FIGURES as Statement,
-        ['month', null, null, 'month', 'month', 'USD', 0, 26, 0],
+        { ...figures, summed: 'month', unit: 'month', summed_for_columns: 'month' },
         1500,
       ],
       [
         'figures of weeks',
         SALES_FIGURES as Statement,
-        ['month', null, null, 'week', 'day', 'USD', 0, 26, 0],
+        { ...figures, summed: 'month', unit: 'week', summed_for_columns: 'day' },
         9000,
       ],
       [
         'figures of days',
         SALES_FIGURES as Statement,
-        ['day', from, to, 'day', 'day', null, 0, 26, 0],
+        {
+          ...figures,
+          summed: 'day',
+          previous_from: from,
+          previous_to: to,
+          unit: 'day',
+          summed_for_columns: 'day',
+          currency: null,
+        },
         30_000,
       ],
     ] as const)("%s are read only for the user's own games", async (_, statement, more, most) => {
       const client = new Client({ connectionString: databaseUrl() });
       await client.connect();
-      const values = [seller.id, null, from, to, ...more];
+      const { values } = bind(statement, { user_id: seller.id, game_id: null, from, to, ...more });
       const { scanned, pages } = await planOf(client, statement, values).finally(() => client.end());
       expect(scanned).toEqual([]);
       expect(pages).toBeLessThan(most);

@@ -20,7 +20,7 @@ export interface ListedBuild extends Pick<
 const fileOf = (type: string) =>
   `(SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = '${type}' AND f.file_key IS NOT NULL)`;
 
-/** Builds of the game $1, for the user $2; $3: only those of one channel; before the build $4. */
+/** Builds of a game, for a user who can edit it: of all channels or of one, and older than `$before_id`. */
 export const BUILDS_PAGE = longRead<ListedBuild>(
   'builds_page',
   `SELECT b.id, b.channel_name, b.version, b.user_version, b.state, b.hidden, b.error, b.size, b.created_at,
@@ -29,9 +29,10 @@ export const BUILDS_PAGE = longRead<ListedBuild>(
          AND o.size IS NOT NULL ORDER BY o.id DESC LIMIT 1) AS is_head,
      ${fileOf('patch')} AS patch_size, ${fileOf('signature')} IS NOT NULL AS signed
    FROM games g JOIN builds b ON b.game_id = g.id
-   WHERE g.id = $1 AND ${canEdit('g', '$2')} AND ($3::text IS NULL OR b.channel_name = $3) AND b.id < $4
+   WHERE g.id = $game_id AND ${canEdit('g', '$user_id')}
+     AND ($channel_name::text IS NULL OR b.channel_name = $channel_name) AND b.id < $before_id
    ORDER BY b.id DESC LIMIT ${BUILDS_ON_A_PAGE + 1}`,
-  'user $2',
+  'user $user_id',
 );
 
 /** The builds of a game, for users who can edit it. */
@@ -45,6 +46,11 @@ export class BuildsReportService {
     user_id: number,
     { channel, after = NEWEST.id }: { channel?: string; after?: number },
   ): Promise<ListedBuild[]> {
-    return this.database.rows(BUILDS_PAGE, [game_id, user_id, channel ?? null, after]);
+    return this.database.rows(BUILDS_PAGE, {
+      game_id,
+      user_id,
+      channel_name: channel ?? null,
+      before_id: after,
+    });
   }
 }

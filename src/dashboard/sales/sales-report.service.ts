@@ -71,30 +71,30 @@ export const GAMES_ON_A_PAGE = 25;
 export const MAX_RECENT = 2000;
 const MAX_CURRENCIES = 30;
 
-/** The games that $1 can edit, or only $2 of them. */
+/** The games that the user can edit, or only the one with `$game_id`. */
 const GAMES = `(
-  SELECT g.id FROM (${editedBy('$1')}) g
-  WHERE $2::bigint IS NULL OR g.id = $2) g`;
+  SELECT g.id FROM (${editedBy('$user_id')}) g
+  WHERE $game_id::bigint IS NULL OR g.id = $game_id) g`;
 
 /**
- * Totals from $3 to $4, by day or month depending on the unit. OFFSET 0: otherwise the totals of all games may be read,
+ * Totals of the period, by day or month depending on the unit. OFFSET 0: otherwise the totals of all games may be read,
  * docs/contributing/decisions/performance.md.
  */
 const selectPeriods = (game: string, unit: string, columns: string, condition = 'true') =>
   `(SELECT ${columns} FROM sales_periods
-    WHERE game_id = ${game}.id AND unit = ${unit} AND first_day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;
+    WHERE game_id = ${game}.id AND unit = ${unit} AND first_day BETWEEN $from AND $to AND ${condition} OFFSET 0)`;
 
 const PREVIOUS_DAYS = `(
   SELECT first_day, currency, purchases, amount FROM sales_periods
-  WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0)`;
+  WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $previous_from AND $previous_to OFFSET 0)`;
 
 // Sums are float8, which is exact up to 2^53 and faster than bigint.
 export const TOTALS = longRead<Sold & { currency: string }>(
   'sales_totals',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-   FROM ${GAMES} CROSS JOIN LATERAL ${selectPeriods('g', '$5', 'currency, purchases, amount')} s
+   FROM ${GAMES} CROSS JOIN LATERAL ${selectPeriods('g', '$summed', 'currency, purchases, amount')} s
    GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${MAX_CURRENCIES}`,
-  'user $1',
+  'user $user_id',
 );
 
 interface FiguresRow {
@@ -106,15 +106,16 @@ interface FiguresRow {
 }
 
 const selectColumns = (days: string, first_day: string) =>
-  `SELECT date_trunc($8, (${first_day})::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
+  `SELECT date_trunc($unit, (${first_day})::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
    FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
          FROM ${days} d GROUP BY 1) d GROUP BY 1`;
 
 const IN_CHOSEN = 'currency = (SELECT currency FROM chosen)';
 
 /**
- * All figures from the daily and monthly totals, which are read once for each game: by $5, and by $9 if the columns
- * need shorter units. The previous period, $6 to $7, is read by day; $11 days later, it has the columns of this one.
+ * All figures from the daily and monthly totals, which are read once for each game: by `$summed`, and by
+ * `$summed_for_columns` if the columns need shorter units. The previous period is read by day; `$days` later, it has the
+ * columns of this one.
  * Games are united with their sales and not joined, because plans for few games would join many of them in a loop.
  */
 export const SALES_FIGURES = longRead<FiguresRow>(
@@ -122,7 +123,7 @@ export const SALES_FIGURES = longRead<FiguresRow>(
   `WITH own AS MATERIALIZED (SELECT g.id FROM ${GAMES}),
    sold AS MATERIALIZED (
      SELECT g.id AS game_id, s.*
-     FROM own g CROSS JOIN LATERAL ${selectPeriods('g', '$5', 'first_day, currency, purchases, amount')} s),
+     FROM own g CROSS JOIN LATERAL ${selectPeriods('g', '$summed', 'first_day, currency, purchases, amount')} s),
    sold_before AS MATERIALIZED (SELECT s.* FROM own g CROSS JOIN LATERAL ${PREVIOUS_DAYS} s),
    totals AS MATERIALIZED (
      SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
@@ -136,17 +137,18 @@ export const SALES_FIGURES = longRead<FiguresRow>(
      GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT ${MAX_CURRENCIES}),
    chosen AS MATERIALIZED (
      SELECT currency FROM totals
-     ORDER BY currency IS NOT DISTINCT FROM $10 DESC, purchases DESC, previous_purchases DESC, currency LIMIT 1)
+     ORDER BY currency IS NOT DISTINCT FROM $currency DESC, purchases DESC, previous_purchases DESC, currency LIMIT 1)
    SELECT (SELECT json_agg(t) FROM totals t) AS totals, (SELECT currency FROM chosen) AS currency,
      (SELECT json_agg(c) FROM (${selectColumns(
-       `(SELECT first_day, purchases, amount FROM sold WHERE $9 = $5 AND ${IN_CHOSEN}
+       `(SELECT first_day, purchases, amount FROM sold WHERE $summed_for_columns = $summed AND ${IN_CHOSEN}
          UNION ALL SELECT s.first_day, s.purchases, s.amount
-         FROM own g CROSS JOIN LATERAL ${selectPeriods('g', '$9', 'first_day, purchases, amount', IN_CHOSEN)} s WHERE $9 <> $5)`,
+         FROM own g CROSS JOIN LATERAL ${selectPeriods('g', '$summed_for_columns', 'first_day, purchases, amount', IN_CHOSEN)} s
+         WHERE $summed_for_columns <> $summed)`,
        'first_day',
      )}) c) AS columns,
      (SELECT json_agg(b) FROM (${selectColumns(
        `(SELECT first_day, purchases, amount FROM sold_before WHERE ${IN_CHOSEN})`,
-       'first_day + $11::int',
+       'first_day + $days::int',
      )}) b) AS before,
      (SELECT json_agg(json_build_object('id', g.id, 'title', g.title,
         'purchases', coalesce(r.purchases, 0), 'amount', coalesce(r.amount, 0)) ORDER BY r.place)
@@ -154,9 +156,9 @@ export const SALES_FIGURES = longRead<FiguresRow>(
               SELECT id, sum(purchases) AS purchases, sum(amount) AS amount
               FROM (SELECT id, NULL::float8 AS purchases, NULL::float8 AS amount FROM own
                     UNION ALL SELECT game_id, purchases, amount FROM sold WHERE ${IN_CHOSEN}) games_and_sales
-              GROUP BY id ORDER BY 3 DESC NULLS LAST, 2 DESC NULLS LAST, id DESC LIMIT $12 OFFSET $13) ranked) r
+              GROUP BY id ORDER BY 3 DESC NULLS LAST, 2 DESC NULLS LAST, id DESC LIMIT $limit OFFSET $offset) ranked) r
       JOIN games g ON g.id = r.id) AS games`,
-  'user $1',
+  'user $user_id',
 );
 
 const dayStart = (day: string) => `${day}::timestamp AT TIME ZONE 'UTC'`;
@@ -170,7 +172,7 @@ const RECENT_SALES = longRead<RecentSales>(
        SELECT share.amount FROM (SELECT * FROM purchase_shares WHERE purchase_id = p.id OFFSET 0) share
        WHERE share.game_id = s.game_id) END), 0) AS amount,
      sum(k.keys)::float8 AS keys, sum(k.claimed)::float8 AS claimed
-   FROM (VALUES (true, $3::date, $4::date), (false, $5::date, $6::date)) period (current, first, last)
+   FROM (VALUES (true, $from::date, $to::date), (false, $previous_from::date, $previous_to::date)) period (current, first, last)
    CROSS JOIN LATERAL (
      SELECT period.current, newest.* FROM ${GAMES} CROSS JOIN LATERAL (
        SELECT purchase_id, game_id, sold_at FROM purchase_games
@@ -182,7 +184,7 @@ const RECENT_SALES = longRead<RecentSales>(
      SELECT count(*) AS keys, count(user_id) AS claimed FROM download_keys
      WHERE purchase_id = s.purchase_id AND game_id = s.game_id AND revoked_at IS NULL) k
    GROUP BY 1, 2, 3, 4`,
-  'user $1',
+  'user $user_id',
 );
 
 const TITLE = read<{ title: string }>(
@@ -206,7 +208,7 @@ export class SalesReportService {
     { from, to, summed }: Pick<Period, 'from' | 'to' | 'summed'>,
     game_id: number | null,
   ): Promise<(Sold & { currency: string })[]> {
-    return this.database.rows(TOTALS, [user_id, game_id, from, to, summed]);
+    return this.database.rows(TOTALS, { user_id, game_id, from, to, summed });
   }
 
   /** `games`: how many of them, highest revenue first. */
@@ -216,23 +218,20 @@ export class SalesReportService {
     { game_id, currency }: Filter,
     games: { limit: number; offset?: number } = { limit: 0 },
   ): Promise<Report> {
-    const { from, to, unit, summed, previous } = period;
+    const { unit, summed } = period;
     const [figures, recent] = await Promise.all([
-      this.database.row(SALES_FIGURES, [
+      this.database.row(SALES_FIGURES, {
         user_id,
         game_id,
-        from,
-        to,
+        ...daysOf(period),
         summed,
-        previous?.from ?? null,
-        previous?.to ?? null,
         unit,
-        unit === 'month' ? summed : 'day',
-        currency ?? null,
-        daysIn(period),
-        games.limit,
-        games.offset ?? 0,
-      ]),
+        summed_for_columns: unit === 'month' ? summed : 'day',
+        currency: currency ?? null,
+        days: daysIn(period),
+        limit: games.limit,
+        offset: games.offset ?? 0,
+      }),
       this.recentSales(user_id, period, game_id),
     ]);
     const totals = figures!.totals ?? [];
@@ -252,15 +251,17 @@ export class SalesReportService {
     };
   }
 
-  private recentSales(
-    user_id: number,
-    { from, to, previous }: Period,
-    game_id: number | null,
-  ): Promise<RecentSales[]> {
-    const before = [previous?.from ?? null, previous?.to ?? null];
-    return this.database.rows(RECENT_SALES, [user_id, game_id, from, to, ...before]);
+  private recentSales(user_id: number, period: Period, game_id: number | null): Promise<RecentSales[]> {
+    return this.database.rows(RECENT_SALES, { user_id, game_id, ...daysOf(period) });
   }
 }
+
+const daysOf = ({ from, to, previous }: Period) => ({
+  from,
+  to,
+  previous_from: previous?.from ?? null,
+  previous_to: previous?.to ?? null,
+});
 
 function mergeRecent(own: RecentSales[], all: RecentSales[], current: boolean): Recent {
   const recent: Recent = { refunds: 0, keys: 0, claimed: 0, isSample: false };

@@ -63,9 +63,9 @@ const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE emai
 const PERSON = 'coalesce(account_id::text, lower_ascii(email))';
 
 /**
- * The next $10 buyers of the games that $1 can edit, or only of the game $2, by their newest sale, from the place $5, $6
- * on. It reads the next $9 sales, then all sales of their buyers: those whose newest sale isn't one of the first are
- * listed elsewhere. The list is complete up to `ends_at`. Null: there are no more sales.
+ * The next buyers of the games that the user can edit, or only of one, by their newest sale, from the place `$sold_at`,
+ * `$purchase_id` on. It reads the next sales, as many as `$sales`, then all sales of their buyers: those whose newest
+ * sale isn't one of the first are listed elsewhere. The list is complete up to `ends_at`. Null: there are no more sales.
  */
 const list = (name: string, direction: Direction) => {
   const { order, within } = ORDERS[direction];
@@ -80,7 +80,7 @@ const list = (name: string, direction: Direction) => {
            SELECT sold_at, purchase_id FROM found UNION SELECT sold_at, purchase_id FROM complete_to) read
          WHERE NOT EXISTS (SELECT FROM complete_to)
            OR (sold_at, purchase_id) ${within} (SELECT sold_at, purchase_id FROM complete_to)
-         ORDER BY sold_at ${order}, purchase_id ${order} LIMIT $9) c
+         ORDER BY sold_at ${order}, purchase_id ${order} LIMIT $sales) c
        CROSS JOIN LATERAL (SELECT user_id, email FROM purchases WHERE id = c.purchase_id OFFSET 0) p),
      people AS MATERIALIZED (
        SELECT DISTINCT account_id, CASE WHEN account_id IS NULL THEN lower_ascii(email) END AS email
@@ -120,7 +120,7 @@ const list = (name: string, direction: Direction) => {
        ORDER BY person, created_at DESC, id DESC),
      listed AS MATERIALIZED (
        SELECT n.* FROM newest n WHERE id IN (SELECT purchase_id FROM next_sales)
-       ORDER BY created_at ${order}, id ${order} LIMIT $10),
+       ORDER BY created_at ${order}, id ${order} LIMIT $limit),
      spent AS (
        SELECT person, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, min(first_at) AS first_at,
          json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals
@@ -133,7 +133,7 @@ const list = (name: string, direction: Direction) => {
      FROM (SELECT) one
      LEFT JOIN (
        SELECT * FROM (
-         (SELECT sold_at, purchase_id FROM next_sales WHERE (SELECT count(*) FROM next_sales) >= $9
+         (SELECT sold_at, purchase_id FROM next_sales WHERE (SELECT count(*) FROM next_sales) >= $sales
           ORDER BY sold_at ${reverse}, purchase_id ${reverse} LIMIT 1)
          UNION ALL SELECT sold_at, purchase_id FROM complete_to) ends
        ORDER BY sold_at ${order}, purchase_id ${order} LIMIT 1) e ON true
@@ -142,7 +142,7 @@ const list = (name: string, direction: Direction) => {
          (SELECT username FROM users WHERE id = l.account_id) AS username
        FROM listed l JOIN spent s USING (person)) b ON true
      ORDER BY b.last_at ${order}, b.last_sale ${order}`,
-    'user $1',
+    'user $user_id',
   );
 };
 
@@ -170,17 +170,17 @@ export class BuyersService {
     const buyers: Buyer[] = [];
     let isPartial = false;
     for (let i = 0, sales = SALES_PER_BUYER * (limit + 1); i < MAX_READS; i++, sales *= GROWTH) {
-      const rows = await this.database.rows(BUYERS_LISTS[direction], [
-        seller_id,
-        game_id ?? null,
-        '-infinity',
-        'infinity',
-        from.sold_at,
-        from.purchase_id,
-        ...(i === 0 ? [GAMES_READ, sales] : [FILTERED_GAMES_READ, null]),
+      const rows = await this.database.rows(BUYERS_LISTS[direction], {
+        user_id: seller_id,
+        game_id: game_id ?? null,
+        since: '-infinity',
+        until: 'infinity',
+        ...from,
+        games_read: i === 0 ? GAMES_READ : FILTERED_GAMES_READ,
+        sales_per_game: i === 0 ? sales : null,
         sales,
-        limit + 1 - buyers.length,
-      ]);
+        limit: limit + 1 - buyers.length,
+      });
       buyers.push(...rows.filter((row): row is typeof row & Buyer => row.last_sale !== null));
       const { ends_at, ends_with, is_partial } = rows[0]!;
       isPartial ||= is_partial;

@@ -87,32 +87,32 @@ interface ReadSale extends ListedSale {
 type Row = (ReadSale | { id: null }) & { ends_at: string | null; ends_with: number | null };
 
 /**
- * The next sales of all games that $1 can edit, or only of the game $2, from the place $5, $6 on: `found`, with some of
- * them repeated. It reads the next sale of each game, then more sales ($8) of those games ($7) that have the next ones
- * of all. They are complete up to the place where the first of the other games, or of the sales that were not read,
- * would follow: `complete_to`. No row: all were read.
+ * The next sales of all games that the user can edit, or only of one, from the place `$sold_at`, `$purchase_id` on:
+ * `found`, with some of them repeated. It reads the next sale of each game, then `$sales_per_game` of those
+ * `$games_read` that have the next ones of all. They are complete up to the place where the first of the other games, or
+ * of the sales that were not read, would follow: `complete_to`. No row: all were read.
  */
 export const nextSales = ({ order, beyond }: (typeof ORDERS)[Direction]) => {
   const place = (sales: string) => `${sales}.sold_at ${order}, ${sales}.purchase_id ${order}`;
   const sales = (columns: string, count: string) => `
     SELECT sold_at, purchase_id${columns} FROM purchase_games
-    WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
-      AND (sold_at, purchase_id) ${beyond} ($5::timestamptz, $6)
+    WHERE game_id = g.id AND sold_at >= $since::timestamptz AND sold_at < $until::timestamptz
+      AND (sold_at, purchase_id) ${beyond} ($sold_at::timestamptz, $purchase_id)
     ORDER BY sold_at ${order}, purchase_id ${order} LIMIT ${count}`;
   return `edited AS MATERIALIZED (
-       SELECT own.id FROM (${editedBy('$1')}) own WHERE $2::bigint IS NULL OR own.id = $2),
+       SELECT own.id FROM (${editedBy('$user_id')}) own WHERE $game_id::bigint IS NULL OR own.id = $game_id),
      next_of_games AS MATERIALIZED (
        SELECT g.id, s.sold_at, s.purchase_id FROM edited g CROSS JOIN LATERAL (${sales('', '1')}) s
-       ORDER BY ${place('s')} LIMIT $7::int + 1),
+       ORDER BY ${place('s')} LIMIT $games_read::int + 1),
      limits AS MATERIALIZED (
-       SELECT coalesce($8::int, greatest(4, ${FILTERED_SALES_READ} / greatest(count(*), 1)))::int AS sales FROM next_of_games),
+       SELECT coalesce($sales_per_game::int, greatest(4, ${FILTERED_SALES_READ} / greatest(count(*), 1)))::int AS sales FROM next_of_games),
      found AS MATERIALIZED (
        SELECT g.id AS game_id, s.*
-       FROM (SELECT * FROM next_of_games n ORDER BY ${place('n')} LIMIT $7::int) g
+       FROM (SELECT * FROM next_of_games n ORDER BY ${place('n')} LIMIT $games_read::int) g
        CROSS JOIN LATERAL (${sales(`, row_number() OVER (ORDER BY sold_at ${order}, purchase_id ${order}) AS rank`, '(SELECT sales FROM limits)')}) s),
      complete_to AS MATERIALIZED (
        SELECT sold_at, purchase_id FROM (
-         (SELECT sold_at, purchase_id FROM next_of_games n ORDER BY ${place('n')} OFFSET $7::int LIMIT 1)
+         (SELECT sold_at, purchase_id FROM next_of_games n ORDER BY ${place('n')} OFFSET $games_read::int LIMIT 1)
          UNION ALL SELECT sold_at, purchase_id FROM found WHERE rank = (SELECT sales FROM limits)) e
        ORDER BY ${place('e')} LIMIT 1)`;
 };
@@ -138,20 +138,20 @@ const list = (name: string, direction: Direction) => {
            WHERE e.purchase_id IS NULL OR (sold_at, purchase_id) ${within} (e.sold_at, e.purchase_id)
            ORDER BY sold_at ${order}, purchase_id ${order}) c
          CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = c.purchase_id OFFSET 0) p
-         WHERE p.currency = coalesce($9, p.currency) AND p.status = coalesce($10, p.status)
-           AND ($11::text IS NULL OR ${sourceText('p.source')} = ${sourceText('$11')})
-         ORDER BY c.sold_at ${order}, c.purchase_id ${order} LIMIT $12) p
+         WHERE p.currency = coalesce($currency, p.currency) AND p.status = coalesce($status, p.status)
+           AND ($source::text IS NULL OR ${sourceText('p.source')} = ${sourceText('$source')})
+         ORDER BY c.sold_at ${order}, c.purchase_id ${order} LIMIT $limit) p
        CROSS JOIN LATERAL (
          SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]') AS games
          FROM (SELECT g.id, g.title FROM purchase_games pg JOIN games g ON g.id = pg.game_id
-               WHERE pg.purchase_id = p.id AND ${canEdit('g', '$1')} ORDER BY g.id LIMIT ${MAX_GAMES_OF_SALE}) g) own
+               WHERE pg.purchase_id = p.id AND ${canEdit('g', '$user_id')} ORDER BY g.id LIMIT ${MAX_GAMES_OF_SALE}) g) own
        CROSS JOIN LATERAL (
          SELECT count(*) AS keys, count(dk.user_id) AS claimed, coalesce(sum(dk.downloads), 0)::float8 AS downloads
          FROM (SELECT k.user_id, k.downloads, k.game_id FROM download_keys k
                WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT ${MAX_GAMES_OF_SALE}) dk
-         JOIN games g ON g.id = dk.game_id AND ${canEdit('g', '$1')}) k) l ON true
+         JOIN games g ON g.id = dk.game_id AND ${canEdit('g', '$user_id')}) k) l ON true
      ORDER BY l.sold_at ${order}, l.id ${order}`,
-    'user $1',
+    'user $user_id',
   );
 };
 
@@ -181,20 +181,19 @@ export class SalesListService {
     from: Place = START[direction],
   ): Promise<Slice> {
     const isFiltered = (currency ?? status ?? source) !== undefined;
-    const rows = await this.database.rows(SALES_LISTS[direction], [
-      seller_id,
-      game_id ?? null,
+    const rows = await this.database.rows(SALES_LISTS[direction], {
+      user_id: seller_id,
+      game_id: game_id ?? null,
       since,
       until,
-      from.sold_at,
-      from.purchase_id,
-      isFiltered ? FILTERED_GAMES_READ : GAMES_READ,
-      isFiltered ? null : limit + 1,
-      currency ?? null,
-      status ?? null,
-      source ?? null,
-      limit + 1,
-    ]);
+      ...from,
+      games_read: isFiltered ? FILTERED_GAMES_READ : GAMES_READ,
+      sales_per_game: isFiltered ? null : limit + 1,
+      currency: currency ?? null,
+      status: status ?? null,
+      source: source ?? null,
+      limit: limit + 1,
+    });
     const found = rows.filter((row): row is typeof row & ReadSale => row.id !== null);
     const sales = found.slice(0, limit);
     const last = sales.at(-1);
