@@ -10,8 +10,10 @@ INSERT INTO audit_events (event, user_id, request_id, details)
    FROM jsonb_to_recordset($1) AS e (event text, user_id bigint, request_id text, details jsonb);
 
 -- disconnect_identity: src/auth/identities/identities.service.ts
+-- parameters: user_id, identity_id, oidc_only, issuer
 DELETE FROM identities WHERE user_id = $1 AND id = $2 AND (NOT $3 AND EXISTS (SELECT FROM users u WHERE u.id = $1 AND u.password_hash IS NOT NULL)
-  OR EXISTS (SELECT FROM identities other WHERE other.user_id = $1 AND other.id <> $2 AND other.issuer = $4)) RETURNING id;
+  OR EXISTS (SELECT FROM identities other
+    WHERE other.user_id = $1 AND other.id <> $2 AND other.issuer = $4)) RETURNING id;
 
 -- has_password: src/auth/identities/identities.service.ts, small
 SELECT 1 FROM users WHERE id = $1 AND password_hash IS NOT NULL;
@@ -51,6 +53,32 @@ UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network
      SELECT id FROM api_keys
      WHERE id = ANY ($1) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
      FOR NO KEY UPDATE SKIP LOCKED);
+
+-- create_device_request: src/auth/oauth/device-requests.service.ts
+-- parameters: device_code_hash, user_code, client_id, scopes, code_challenge
+INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
+   VALUES ($1, $2, $3, $4, $5, 5,
+     now() + make_interval(secs => 600))
+   ON CONFLICT (user_code) DO NOTHING RETURNING user_code;
+
+-- add_oauth_grant: src/auth/oauth/grants.service.ts
+-- parameters: user_id, scopes, may_start_games, implicit_allowed, client_id
+INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
+   SELECT $1, client_id, $2, may_start_games AND $3, $4
+   FROM oauth_applications WHERE client_id = $5 FOR KEY SHARE
+   ON CONFLICT (user_id, client_id) WHERE revoked_at IS NULL DO UPDATE
+   SET scopes = ARRAY(SELECT DISTINCT unnest(given.scopes || excluded.scopes) ORDER BY 1),
+       may_start_games = given.may_start_games OR excluded.may_start_games,
+       implicit_allowed = given.implicit_allowed OR excluded.implicit_allowed
+   RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed;
+
+-- store_oauth_code: src/auth/oauth/oauth-tokens.service.ts
+-- parameters: code_hash, grant_id, scopes, redirect_uri, code_challenge
+INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_challenge, expires_at, family_id)
+   VALUES ($1, $2, $3, $4, $5,
+     now() + make_interval(secs => 60), gen_random_uuid())
+   ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
+   RETURNING code_hash;
 
 -- end_session: src/auth/sign-in/sessions.service.ts
 DELETE FROM sessions WHERE token_hash = $1 RETURNING id_token;

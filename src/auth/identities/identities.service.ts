@@ -30,12 +30,13 @@ const HAS_PASSWORD = read('has_password', 'SELECT 1 FROM users WHERE id = $1 AND
 const IS_KNOWN = read('known_identity', 'SELECT 1 FROM identities WHERE issuer = $1 AND subject = $2');
 
 /** Whether the user could still sign in without the identity: with a password, or with another one of the provider. */
-const OTHER_WAY_IN = `(NOT $3 AND EXISTS (SELECT FROM users u WHERE u.id = $1 AND u.password_hash IS NOT NULL)
-  OR EXISTS (SELECT FROM identities other WHERE other.user_id = $1 AND other.id <> $2 AND other.issuer = $4))`;
+const OTHER_WAY_IN = `(NOT $oidc_only AND EXISTS (SELECT FROM users u WHERE u.id = $user_id AND u.password_hash IS NOT NULL)
+  OR EXISTS (SELECT FROM identities other
+    WHERE other.user_id = $user_id AND other.id <> $identity_id AND other.issuer = $issuer))`;
 
 const DISCONNECT = statement<{ id: number }>(
   'disconnect_identity',
-  `DELETE FROM identities WHERE user_id = $1 AND id = $2 AND ${OTHER_WAY_IN} RETURNING id`,
+  `DELETE FROM identities WHERE user_id = $user_id AND id = $identity_id AND ${OTHER_WAY_IN} RETURNING id`,
 );
 
 export type Connection = { id: number } | { problem: 'taken' | 'too many' };
@@ -89,8 +90,8 @@ export class IdentitiesService {
     return this.database.transaction(async (db) => {
       // Two concurrent requests must not remove the last two identities.
       await lockUser(db, user_id);
-      const rows: unknown[] = await db.query(DISCONNECT.text, [user_id, id, OIDC_ONLY, OIDC_ISSUER ?? '']);
-      return (rows[0] as unknown[]).length > 0;
+      const values = { user_id, identity_id: id, oidc_only: OIDC_ONLY, issuer: OIDC_ISSUER ?? '' };
+      return (await this.database.row(DISCONNECT, values, db)) !== undefined;
     });
   }
 

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, Raw, type Repository } from 'typeorm';
 import { Database } from '../../platform/database/database';
+import { statement } from '../../platform/database/statement';
 import { GrantsService } from './grants.service';
 import { OauthTokensService } from './oauth-tokens.service';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
@@ -37,6 +38,14 @@ const LOCK_APPLICATION = `SELECT FROM oauth_applications
 const LOCK_GRANT = `SELECT FROM oauth_grants
   WHERE id = (SELECT grant_id FROM oauth_device_requests WHERE device_code_hash = $1) FOR KEY SHARE`;
 
+const CREATE = statement<{ user_code: string }>(
+  'create_device_request',
+  `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
+   VALUES ($device_code_hash, $user_code, $client_id, $scopes, $code_challenge, ${INTERVAL_SECONDS},
+     now() + make_interval(secs => ${LIFETIME_SECONDS}))
+   ON CONFLICT (user_code) DO NOTHING RETURNING user_code`,
+);
+
 @Injectable()
 export class DeviceRequestsService {
   constructor(
@@ -48,22 +57,15 @@ export class DeviceRequestsService {
 
   async create(client_id: string, scopes: string[], code_challenge?: string) {
     const device_code = randomToken();
+    const request = {
+      device_code_hash: sha256(device_code),
+      client_id,
+      scopes,
+      code_challenge: code_challenge ?? null,
+    };
     for (;;) {
       const user_code = newUserCode();
-      const rows: unknown[] = await this.requests.query(
-        `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7)) ON CONFLICT (user_code) DO NOTHING RETURNING user_code`,
-        [
-          sha256(device_code),
-          user_code,
-          client_id,
-          scopes,
-          code_challenge ?? null,
-          INTERVAL_SECONDS,
-          LIFETIME_SECONDS,
-        ],
-      );
-      if (rows.length > 0)
+      if (await this.database.row(CREATE, { ...request, user_code }))
         return { device_code, user_code, expires_in: LIFETIME_SECONDS, interval: INTERVAL_SECONDS };
     }
   }

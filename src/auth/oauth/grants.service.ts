@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { ApiKeysService } from '../keys/api-keys.service';
 import { Database } from '../../platform/database/database';
+import { statement } from '../../platform/database/statement';
 import { apiError } from '../../platform/errors/api-error';
 import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
@@ -21,6 +22,19 @@ export interface ListedGrant extends OauthGrant {
 
 // A page of grants is rendered in one go, on the event loop.
 export const MAX_LISTED = 500;
+
+// Selects and locks the app, which may have been deleted while the page was open, or is being deleted.
+const ADD = statement<Grant>(
+  'add_oauth_grant',
+  `INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
+   SELECT $user_id, client_id, $scopes, may_start_games AND $may_start_games, $implicit_allowed
+   FROM oauth_applications WHERE client_id = $client_id FOR KEY SHARE
+   ON CONFLICT (user_id, client_id) WHERE revoked_at IS NULL DO UPDATE
+   SET scopes = ARRAY(SELECT DISTINCT unnest(given.scopes || excluded.scopes) ORDER BY 1),
+       may_start_games = given.may_start_games OR excluded.may_start_games,
+       implicit_allowed = given.implicit_allowed OR excluded.implicit_allowed
+   RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed`,
+);
 
 @Injectable()
 export class GrantsService {
@@ -49,17 +63,8 @@ export class GrantsService {
     client_id: string,
     { scopes, may_start_games, implicit_allowed }: Consent,
   ): Promise<Grant> {
-    // Selects and locks the app, which may have been deleted while the page was open, or is being deleted.
-    const [grant] = await db.query<Grant[]>(
-      `INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
-       SELECT $1, client_id, $3, may_start_games AND $4, $5 FROM oauth_applications WHERE client_id = $2 FOR KEY SHARE
-       ON CONFLICT (user_id, client_id) WHERE revoked_at IS NULL DO UPDATE
-       SET scopes = ARRAY(SELECT DISTINCT unnest(given.scopes || excluded.scopes) ORDER BY 1),
-           may_start_games = given.may_start_games OR excluded.may_start_games,
-           implicit_allowed = given.implicit_allowed OR excluded.implicit_allowed
-       RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed`,
-      [user_id, client_id, scopes, may_start_games, implicit_allowed],
-    );
+    const values = { user_id, client_id, scopes, may_start_games, implicit_allowed };
+    const grant = await this.database.row(ADD, values, db);
     if (!grant) throw apiError(404, 'This app is no longer registered.');
     return grant;
   }

@@ -6,6 +6,7 @@ import { ApiKeysService } from '../keys/api-keys.service';
 import { covers } from '../access/credential';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
+import { statement } from '../../platform/database/statement';
 import { grantsTo } from './applications.service';
 import { type Grant, GrantsService } from './grants.service';
 import type { OauthGrant } from '../accounts/oauth-grant.entity';
@@ -53,6 +54,15 @@ const MAX_SIGN_INS = 1000;
 const MAX_USED = 100;
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+const STORE_CODE = statement<{ code_hash: Buffer }>(
+  'store_oauth_code',
+  `INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_challenge, expires_at, family_id)
+   VALUES ($code_hash, $grant_id, $scopes, $redirect_uri, $code_challenge,
+     now() + make_interval(secs => ${CODE_SECONDS}), gen_random_uuid())
+   ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
+   RETURNING code_hash`,
+);
 
 const DELETE_OLDEST_CODES = `
   DELETE FROM oauth_codes WHERE code_hash IN (
@@ -105,14 +115,14 @@ export class OauthTokensService {
     code: string,
     { scopes, redirect_uri, code_challenge }: NewCode,
   ): Promise<boolean> {
-    const rows: unknown[] = await db.query(
-      `INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_challenge, expires_at, family_id)
-       VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6), gen_random_uuid())
-       ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
-       RETURNING code_hash`,
-      [sha256(code), grant_id, scopes, redirect_uri ?? null, code_challenge ?? null, CODE_SECONDS],
-    );
-    return rows.length > 0;
+    const values = {
+      code_hash: sha256(code),
+      grant_id,
+      scopes,
+      redirect_uri: redirect_uri ?? null,
+      code_challenge: code_challenge ?? null,
+    };
+    return (await this.database.row(STORE_CODE, values, db)) !== undefined;
   }
 
   /** A code is single-use. A second use means that it leaked, so the tokens of the first are revoked. */
