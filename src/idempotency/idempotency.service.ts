@@ -13,6 +13,7 @@ import {
   type RetryKey,
   runOnce,
   STORED_RESPONSE,
+  type StoredResponse,
 } from './stored-responses';
 import { DAY_MS } from '../platform/formats/durations';
 
@@ -50,8 +51,7 @@ export class IdempotencyService {
     request: object,
   ): Promise<Result | undefined> {
     if (!key) return undefined;
-    const { credential, user_id } = key;
-    const stored = await this.database.row(STORED_RESPONSE, [credential, hashKey(key), user_id]);
+    const stored = await this.findStored(key);
     return stored?.fingerprint.equals(computeFingerprint(key, JSON.stringify(request)))
       ? (JSON.parse(stored.response) as Result)
       : undefined;
@@ -79,8 +79,7 @@ export class IdempotencyService {
     work: () => Promise<Result>,
   ): Promise<Result> {
     if (!key) return work();
-    const values = [key.credential, hashKey(key), key.user_id];
-    const stored = await this.database.row(STORED_RESPONSE, values);
+    const stored = await this.findStored(key);
     if (stored) return readResponse(stored, computeFingerprint(key, JSON.stringify(request)));
     const response = await work();
     return this.once(key, request, () => Promise.resolve(response));
@@ -115,6 +114,11 @@ export class IdempotencyService {
     // This runs after the transaction, which must not wait for Redis.
     if (quota) await this.limits.increment(quota.key, quota.ttl, quota.limit, quota.ttl, quota.name);
     return result;
+  }
+
+  private findStored(key: RetryKey): Promise<StoredResponse | undefined> {
+    const { credential, user_id } = key;
+    return this.database.row(STORED_RESPONSE, { credential, key_hash: hashKey(key), user_id });
   }
 
   /** Uses the counter that this process knows. */

@@ -1,6 +1,6 @@
 import { createHmac, hash, type Hmac } from 'node:crypto';
 import type { ClientBase } from 'pg';
-import { statement, type Statement } from '../platform/database/statement';
+import { bind, statement, type Statement, type Values } from '../platform/database/statement';
 import { badRequest } from '../platform/errors/api-error';
 
 export const HEADER = 'Idempotency-Key';
@@ -21,7 +21,8 @@ const LIFE = `interval '24 hours'`;
 // Waits for a concurrent transaction with the same key. No row: an earlier request of this user had the key.
 export const CLAIM = statement(
   'idempotency_claim',
-  `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id) VALUES ($1, $2, $3, $4)
+  `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id)
+   VALUES ($credential, $key_hash, $fingerprint, $user_id)
    ON CONFLICT (credential, key_hash) DO UPDATE
      SET fingerprint = excluded.fingerprint, user_id = excluded.user_id, created_at = now()
    WHERE k.created_at < now() - ${LIFE} OR k.user_id <> excluded.user_id
@@ -37,16 +38,17 @@ export interface StoredResponse {
 export const STORED_RESPONSE = statement<StoredResponse>(
   'idempotency_kept',
   `SELECT fingerprint, answer AS response FROM idempotency_keys
-   WHERE credential = $1 AND key_hash = $2 AND (user_id <> $3) IS NOT TRUE AND created_at >= now() - ${LIFE}`,
+   WHERE credential = $credential AND key_hash = $key_hash AND (user_id <> $user_id) IS NOT TRUE
+     AND created_at >= now() - ${LIFE}`,
 );
 
 export const STORE_RESPONSE = statement(
   'idempotency_keep',
-  'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
+  'UPDATE idempotency_keys SET answer = $response WHERE credential = $credential AND key_hash = $key_hash',
 );
 
 /** Sends a statement in a transaction. */
-type Send = <Row>(statement: Statement<Row>, values: unknown[]) => Promise<Row[]>;
+type Send = <Row>(statement: Statement<Row>, values: Values) => Promise<Row[]>;
 
 /**
  * Runs the work once per key, in the transaction that `send` uses. `store` returns the text of a response to store.
@@ -59,14 +61,15 @@ export async function runOnce<Result>(
   work: () => Promise<Result>,
   store: (response: Result) => string = JSON.stringify,
 ): Promise<{ response: Result; isRepeated: boolean }> {
-  const id = [key.credential, hashKey(key)];
-  const claimed = await send(CLAIM, [...id, fingerprint, key.user_id]);
+  const { credential, user_id } = key;
+  const key_hash = hashKey(key);
+  const claimed = await send(CLAIM, { credential, key_hash, fingerprint, user_id });
   if (claimed.length === 0) {
-    const [stored] = await send(STORED_RESPONSE, [...id, key.user_id]);
+    const [stored] = await send(STORED_RESPONSE, { credential, key_hash, user_id });
     return { response: readResponse<Result>(stored, fingerprint), isRepeated: true };
   }
   const response = await work();
-  await send(STORE_RESPONSE, [...id, store(response)]);
+  await send(STORE_RESPONSE, { credential, key_hash, response: store(response) });
   return { response, isRepeated: false };
 }
 
@@ -77,7 +80,8 @@ export async function oncePerKey<Result>(
   fingerprint: Buffer,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const send: Send = async ({ text }, values) => (await client.query(text, values)).rows as never[];
+  const send: Send = async (statement, values) =>
+    (await client.query(statement.text, bind(statement, values).values)).rows as never[];
   return (await runOnce(send, key, fingerprint, work)).response;
 }
 

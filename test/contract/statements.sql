@@ -1004,18 +1004,23 @@ SELECT g.id FROM games g WHERE g.id = $1 AND (
   WHERE ue.user_id = $2 AND ue.verified)));
 
 -- idempotency_claim: src/idempotency/stored-responses.ts
-INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id) VALUES ($1, $2, $3, $4)
+-- parameters: credential, key_hash, fingerprint, user_id
+INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id)
+   VALUES ($1, $2, $3, $4)
    ON CONFLICT (credential, key_hash) DO UPDATE
      SET fingerprint = excluded.fingerprint, user_id = excluded.user_id, created_at = now()
    WHERE k.created_at < now() - interval '24 hours' OR k.user_id <> excluded.user_id
    RETURNING true AS claimed;
 
 -- idempotency_keep: src/idempotency/stored-responses.ts
-UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2;
+-- parameters: response, credential, key_hash
+UPDATE idempotency_keys SET answer = $1 WHERE credential = $2 AND key_hash = $3;
 
 -- idempotency_kept: src/idempotency/stored-responses.ts
+-- parameters: credential, key_hash, user_id
 SELECT fingerprint, answer AS response FROM idempotency_keys
-   WHERE credential = $1 AND key_hash = $2 AND (user_id <> $3) IS NOT TRUE AND created_at >= now() - interval '24 hours';
+   WHERE credential = $1 AND key_hash = $2 AND (user_id <> $3) IS NOT TRUE
+     AND created_at >= now() - interval '24 hours';
 
 -- erase_account: src/operator/people/erasure-statements.ts
 UPDATE users u SET display_name = NULL, cover_url = NULL, password_hash = NULL, gamer = true, press_user = false,
