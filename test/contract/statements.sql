@@ -3500,6 +3500,7 @@ INSERT INTO link_requests AS old (purpose, user_id, email)
   RETURNING id;
 
 -- request_sign_up_link: src/users/links/link-requests.service.ts
+-- parameters: email, username, password_hash, browser_hash
 INSERT INTO link_requests AS old (purpose, user_id, email, username, password_hash, browser_hash)
    SELECT CASE WHEN e.user_id IS NULL THEN 'sign_up' ELSE 'set_password' END, e.user_id, lower_ascii($1),
      CASE WHEN e.user_id IS NULL THEN $2::text END, CASE WHEN e.user_id IS NULL THEN $3::text END,

@@ -40,10 +40,10 @@ const FORGOTTEN_PASSWORD = statement<{ id: number }>(
 const SIGN_UP = statement<{ id: number }>(
   'request_sign_up_link',
   `INSERT INTO link_requests AS old (purpose, user_id, email, username, password_hash, browser_hash)
-   SELECT CASE WHEN e.user_id IS NULL THEN 'sign_up' ELSE 'set_password' END, e.user_id, lower_ascii($1),
-     CASE WHEN e.user_id IS NULL THEN $2::text END, CASE WHEN e.user_id IS NULL THEN $3::text END,
-     CASE WHEN e.user_id IS NULL THEN $4::bytea END
-   FROM (SELECT) one LEFT JOIN user_emails e ON e.email = lower_ascii($1) AND e.verified ${STORE}`,
+   SELECT CASE WHEN e.user_id IS NULL THEN 'sign_up' ELSE 'set_password' END, e.user_id, lower_ascii($email),
+     CASE WHEN e.user_id IS NULL THEN $username::text END, CASE WHEN e.user_id IS NULL THEN $password_hash::text END,
+     CASE WHEN e.user_id IS NULL THEN $browser_hash::bytea END
+   FROM (SELECT) one LEFT JOIN user_emails e ON e.email = lower_ascii($email) AND e.verified ${STORE}`,
 );
 
 /** Stores no request for an email address that an account has verified. */
@@ -84,7 +84,7 @@ export class LinkRequests implements BeforeApplicationShutdown {
   }
 
   signUp({ email, username, password_hash, browser_hash }: SignUp): void {
-    this.add(bind(SIGN_UP, [email, username, password_hash, browser_hash]));
+    this.add(bind(SIGN_UP, { email, username, password_hash, browser_hash }));
   }
 
   verification(user_id: number, email: string): void {
