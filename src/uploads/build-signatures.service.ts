@@ -99,8 +99,8 @@ export class BuildSignatures {
     const { size } = await stat(path);
     await this.unused.announce(key);
     await this.storage.put(key, size, createReadStream(path), signal);
-    const recorded = await this.database.rows(RECORD_SIGNATURE, [build.id, build.file_key, size, key]);
-    if (recorded.length === 0) await this.unused.delete([key]);
+    const values = { build_id: build.id, archive_key: build.file_key, size, signature_key: key };
+    if (!(await this.database.row(RECORD_SIGNATURE, values))) await this.unused.delete([key]);
   }
 
   private async findPath(

@@ -13,14 +13,14 @@ const MAX_CHANNELS = 500;
 const FEW = 10;
 
 /**
- * The game `g` with the ID $1, or of the user $2 with the slug $3, that the user $4 can edit. LIMIT: otherwise the planner
- * may read all games of the owner.
+ * The game `g` with this ID, or of the owner with the slug, that the user can edit. LIMIT: otherwise the planner may read
+ * all games of the owner.
  */
-const EDITED_GAME = `g.id = coalesce($1, (
+const EDITED_GAME = `g.id = coalesce($game_id, (
      SELECT o.id FROM users u
-     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) o ON true
-     WHERE lower_ascii(u.username) = lower_ascii($2)))
-   AND ${canEdit('g', '$4')}`;
+     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $slug LIMIT 1) o ON true
+     WHERE lower_ascii(u.username) = lower_ascii($owner)))
+   AND ${canEdit('g', '$user_id')}`;
 
 const GAME = read<{ game_id: number }>(
   'edited_game',
@@ -38,7 +38,7 @@ const channelsOfGame = (condition: string, limit = '') =>
   `SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (${selectChannels(condition, limit)}) c ON true
    WHERE ${EDITED_GAME} ORDER BY c.channel_name`;
 
-const CHANNEL = read<FoundChannelRow>('channel', channelsOfGame('channel_name = $5'));
+const CHANNEL = read<FoundChannelRow>('channel', channelsOfGame('channel_name = $channel_name'));
 const FEW_CHANNELS = read<FoundChannelRow>(
   'few_channels',
   channelsOfGame('channel_name IS NOT NULL', ` LIMIT ${FEW + 1}`),
@@ -46,7 +46,7 @@ const FEW_CHANNELS = read<FoundChannelRow>(
 const CHANNELS = longRead<FoundChannelRow>(
   'channels',
   channelsOfGame('channel_name IS NOT NULL', ` LIMIT ${MAX_CHANNELS}`),
-  'user $4',
+  'user $user_id',
 );
 
 /** Channels of a game, for editors of the game. */
@@ -76,15 +76,17 @@ export class ChannelsService {
     statement: Statement<FoundChannelRow>,
     request: ChannelsRequest,
     credential: Downloader,
-    ...channel_name: string[]
+    channel_name?: string,
   ): Promise<ChannelRow[]> {
-    const rows = await this.database.rows(statement, [...gameValues(request, credential), ...channel_name]);
+    const rows = await this.database.rows(statement, { ...gameValues(request, credential), channel_name });
     if (!rows[0] || !isFor(credential, rows[0].edited_game_id)) throw invalidGame();
     return rows.flatMap((row) => (row.id === null ? [] : channelRow(row)));
   }
 }
 
-function gameValues({ game_id, target = '' }: ChannelsRequest, { user_id }: Downloader): unknown[] {
+function gameValues({ game_id, target = '' }: ChannelsRequest, { user_id }: Downloader) {
   const [owner, slug] = target.split('/');
-  return slug === undefined ? [game_id ?? Number(owner), null, null, user_id] : [null, owner, slug, user_id];
+  return slug === undefined
+    ? { game_id: game_id ?? Number(owner), owner: null, slug: null, user_id }
+    : { game_id: null, owner, slug, user_id };
 }

@@ -19,18 +19,17 @@ export const ACCESS_COLUMNS =
   'access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key';
 
 /**
- * For the user $2 and the download key $3: joins the user's permissions for the game `g`. OFFSET 0: each part runs
- * once.
+ * For `$user_id` and `$download_key_id`: joins the user's permissions for the game `g`. OFFSET 0: each part runs once.
  */
 export const ACCESS = `
   CROSS JOIN LATERAL (
-    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR ${hasBought('$2')} AS owns
+    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR ${hasBought('$user_id')} AS owns
     FROM (
-      SELECT ${canEdit('g', '$2')} AS edits,
-        (SELECT held.id FROM (${selectOwnedKeys('$2', newestOfGame('g'))}) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+      SELECT ${canEdit('g', '$user_id')} AS edits,
+        (SELECT held.id FROM (${selectOwnedKeys('$user_id', newestOfGame('g'))}) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND ${selectKeyOwner('dk')} = $2) AS requested_key
+         WHERE dk.id = $download_key_id::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND ${selectKeyOwner('dk')} = $user_id) AS requested_key
       OFFSET 0) part
     OFFSET 0) access`;
 

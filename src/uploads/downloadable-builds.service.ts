@@ -30,7 +30,7 @@ const BUILD = read<OneBuildRow>(
   `SELECT ${BUILD_ACCESS}, ${selectBuild('f.id')}, ${FILES_ROW},
           u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
    FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id ${ACCESS} ${UPLOAD_OF_BUILD} ${BUILD_FILES}
-   WHERE b.id = $1 AND ${MAY_SEE}`,
+   WHERE b.id = $build_id AND ${MAY_SEE}`,
 );
 
 /** The data that the redirect to a build's file needs. */
@@ -39,15 +39,15 @@ export interface BuildFileRow extends BuildAccessRow, Pick<Build, 'file_key' | '
   filename: string | null;
 }
 
-/** The file of type $4: nulls if the build has none. */
+/** The file of the type: nulls if the build has none. */
 const BUILD_FILE = read<BuildFileRow>(
   'build_file',
   `SELECT ${BUILD_ACCESS}, b.game_id, b.state, f.filename, file.file_key, file.file_url
    FROM builds b JOIN games g ON g.id = b.game_id ${ACCESS} ${UPLOAD_OF_BUILD}
    LEFT JOIN LATERAL (
-     SELECT b.file_key, b.file_url WHERE $4 = 'archive'
-     UNION ALL SELECT o.file_key, NULL FROM build_files o WHERE o.build_id = b.id AND o.type = $4) file ON true
-   WHERE b.id = $1 AND ${MAY_SEE}`,
+     SELECT b.file_key, b.file_url WHERE $file_type = 'archive'
+     UNION ALL SELECT o.file_key, NULL FROM build_files o WHERE o.build_id = b.id AND o.type = $file_type) file ON true
+   WHERE b.id = $build_id AND ${MAY_SEE}`,
 );
 
 /** Builds of a path, with the one that has no patch for it. */
@@ -56,21 +56,22 @@ const MAX_PATH = 50;
 const isSeen = (b: string) => `(target.edits OR ${isPublished(b)})`;
 
 /**
- * The parents of the build $1 up to the build $4, which all have the patch that leads to the next one. Only builds that
- * the user may see, of one channel.
+ * The parents of the target up to the build, which all have the patch that leads to the next one. Only builds that the
+ * user may see, of one channel.
  */
 const UPGRADE_PATH = read<AccessRow & Pick<Upload, 'traits'> & BuildRow & FilesRow>(
   'upgrade_path',
   `WITH RECURSIVE target AS (
      SELECT ${BUILD_ACCESS}, b.game_id, b.channel_name, f.id AS upload_id
      FROM builds b JOIN games g ON g.id = b.game_id ${ACCESS} ${UPLOAD_OF_BUILD}
-     WHERE b.id = $1 AND ${MAY_SEE} AND (access.edits OR f.hidden IS NOT TRUE)),
+     WHERE b.id = $target_build_id AND ${MAY_SEE} AND (access.edits OR f.hidden IS NOT TRUE)),
    path AS (
-     SELECT b.id, b.parent_build_id, 1 AS place FROM builds b CROSS JOIN target WHERE b.id = $1 AND ${isSeen('b')}
+     SELECT b.id, b.parent_build_id, 1 AS place FROM builds b CROSS JOIN target
+     WHERE b.id = $target_build_id AND ${isSeen('b')}
      UNION ALL
      SELECT p.id, p.parent_build_id, path.place + 1
      FROM path JOIN builds p ON p.id = path.parent_build_id CROSS JOIN target
-     WHERE path.id > $4 AND p.id >= $4 AND path.place < ${MAX_PATH} AND ${isSeen('p')}
+     WHERE path.id > $build_id AND p.id >= $build_id AND path.place < ${MAX_PATH} AND ${isSeen('p')}
        AND p.game_id = target.game_id AND p.channel_name = target.channel_name AND EXISTS (
          SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
    SELECT target.edits, target.owns, target.is_free, target.held_key, target.requested_key, target.traits,
@@ -84,15 +85,15 @@ export class DownloadableBuilds {
   constructor(private readonly database: Database) {}
 
   async one({ build_id, download_key_id }: BuildRequest, credential: Downloader): Promise<OneBuildRow> {
-    const row = await this.database.row(BUILD, accessValues(build_id, credential, download_key_id));
-    return requireBuild(row, credential, download_key_id);
+    const values = { build_id, ...accessValues(credential, download_key_id) };
+    return requireBuild(await this.database.row(BUILD, values), credential, download_key_id);
   }
 
   async file(
     { build_id, file_type, download_key_id }: DownloadBuildRequest,
     credential: Downloader,
   ): Promise<BuildFileRow> {
-    const values = [...accessValues(build_id, credential, download_key_id), file_type];
+    const values = { build_id, file_type, ...accessValues(credential, download_key_id) };
     return requireBuild(await this.database.row(BUILD_FILE, values), credential, download_key_id);
   }
 
@@ -101,7 +102,7 @@ export class DownloadableBuilds {
     { build_id, target_build_id, download_key_id }: UpgradePathRequest,
     credential: Downloader,
   ): Promise<(BuildRow & FilesRow)[]> {
-    const values = [...accessValues(target_build_id, credential, download_key_id), build_id];
+    const values = { build_id, target_build_id, ...accessValues(credential, download_key_id) };
     const path = await this.database.rows(UPGRADE_PATH, values);
     const [first] = path;
     if (first?.id === build_id && isFor(credential, first.game_id)) {

@@ -46,15 +46,16 @@ export interface PendingUpload extends Pick<
 const PENDING = `p.id, p.filename, p.size, p.state, p.error, p.upload_id, p.replaces,
   CASE WHEN p.state = 'receiving' THEN coalesce(s.received, 0) ELSE p.size END AS received`;
 
-/** The pending uploads of the game $1, or only the upload $3, if the user $2 can edit the game. */
+/** The pending uploads of the game, or only one of them, if the user can edit the game. */
 export const PENDING_UPLOADS = longRead<PendingUpload>(
   'pending_file_uploads',
   `SELECT ${PENDING} FROM games g JOIN file_uploads p ON p.game_id = g.id
    LEFT JOIN upload_sessions s ON s.id = p.id
-   WHERE g.id = $1 AND ${canEdit('g', '$2')} AND ($3::uuid IS NULL OR p.id = $3)
-     AND ($3::uuid IS NOT NULL OR p.state <> 'stored') AND p.created_at > $4::timestamptz - ${FILE_UPLOAD_LIFETIME}
+   WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} AND ($file_upload_id::uuid IS NULL OR p.id = $file_upload_id)
+     AND ($file_upload_id::uuid IS NOT NULL OR p.state <> 'stored')
+     AND p.created_at > $now::timestamptz - ${FILE_UPLOAD_LIFETIME}
    ORDER BY p.created_at, p.id LIMIT 100`,
-  'user $2',
+  'user $user_id',
 );
 
 /** Only one of two requests gets the file to store. A process that was killed loses it when its lease ends. */
@@ -79,8 +80,8 @@ const RELEASE = statement(
 const DISCARD = statement<{ id: string }>(
   'discard_file_upload',
   `DELETE FROM file_uploads p USING games g
-   WHERE p.id = $1 AND p.game_id = $2 AND g.id = p.game_id AND ${canEdit('g', '$3')}
-     AND (p.state <> 'storing' OR (p.leased_until < $4::timestamptz) IS NOT FALSE) RETURNING p.id`,
+   WHERE p.id = $file_upload_id AND p.game_id = $game_id AND g.id = p.game_id AND ${canEdit('g', '$user_id')}
+     AND (p.state <> 'storing' OR (p.leased_until < $now::timestamptz) IS NOT FALSE) RETURNING p.id`,
 );
 
 interface Editor {
@@ -133,7 +134,7 @@ export class FileUploadsService implements OnApplicationShutdown {
 
   /** Files that aren't listed as uploads yet, oldest first. */
   pending(game_id: number, user_id: number): Promise<PendingUpload[]> {
-    return this.database.rows(PENDING_UPLOADS, [game_id, user_id, null, this.now]);
+    return this.database.rows(PENDING_UPLOADS, { game_id, user_id, file_upload_id: null, now: this.now });
   }
 
   /** The path to which the browser sends the parts. */
@@ -142,7 +143,8 @@ export class FileUploadsService implements OnApplicationShutdown {
   }
 
   async status(game_id: number, id: string, user_id: number): Promise<PendingUpload> {
-    const [row] = await this.database.rows(PENDING_UPLOADS, [game_id, user_id, id, this.now]);
+    const values = { game_id, user_id, file_upload_id: id, now: this.now };
+    const row = await this.database.row(PENDING_UPLOADS, values);
     if (!row) throw invalidUploadSession();
     return row;
   }
@@ -182,8 +184,8 @@ export class FileUploadsService implements OnApplicationShutdown {
 
   /** Deletes what was received. A file that is being stored stays. */
   async discard(game_id: number, id: string, { user_id }: Editor): Promise<void> {
-    const deleted = await this.database.row(DISCARD, [id, game_id, user_id, this.now]);
-    if (!deleted) throw invalidUploadSession();
+    const values = { file_upload_id: id, game_id, user_id, now: this.now };
+    if (!(await this.database.row(DISCARD, values))) throw invalidUploadSession();
     await this.sessions.discard(id);
   }
 

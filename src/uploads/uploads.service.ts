@@ -40,26 +40,26 @@ const listed = (max: number, isSeen = '(access.edits OR NOT f.hidden)') =>
 const selectUploads = (max: number) =>
   `SELECT ${ACCESS_COLUMNS}, f.*
    FROM games g ${ACCESS} LEFT JOIN LATERAL (${listed(max)}) f ON true
-   WHERE g.id = $1 AND ${MAY_SEE} ORDER BY f.position, f.id`;
+   WHERE g.id = $game_id AND ${MAY_SEE} ORDER BY f.position, f.id`;
 
 /** A row of nulls: the game has no uploads. */
 type ListedRow = AccessRow & (FlatUploadRow | { id: null });
 
 const UPLOADS = read<ListedRow>('uploads', selectUploads(MAX_SHORT + 1));
-const MANY_UPLOADS = longRead<ListedRow>('many_uploads', selectUploads(MAX_UPLOADS), 'user $2');
+const MANY_UPLOADS = longRead<ListedRow>('many_uploads', selectUploads(MAX_UPLOADS), 'user $user_id');
 
 const UPLOADS_OF_GAMES = longRead<AccessRow & FlatUploadRow>(
   'uploads_of_games',
   `SELECT ${ACCESS_COLUMNS}, f.*
    FROM games g ${ACCESS} JOIN LATERAL (${listed(MAX_SHOWN + 1)}) f ON true
-   WHERE g.id = ANY ($1::bigint[]) AND ${MAY_SEE} ORDER BY f.position, f.id`,
-  'user $2',
+   WHERE g.id = ANY ($game_ids::bigint[]) AND ${MAY_SEE} ORDER BY f.position, f.id`,
+  'user $user_id',
 );
 
 const UPLOAD = read<AccessRow & FlatUploadRow>(
   'upload',
   `SELECT ${ACCESS_COLUMNS}, f.*
-   FROM (${uploadsWith('f.id = $1')}) f JOIN games g ON g.id = f.game_id ${ACCESS} WHERE ${MAY_SEE}`,
+   FROM (${uploadsWith('f.id = $upload_id')}) f JOIN games g ON g.id = f.game_id ${ACCESS} WHERE ${MAY_SEE}`,
 );
 
 /** The data that the redirect to an upload's file needs. */
@@ -74,7 +74,7 @@ const UPLOAD_FILE = read<AccessRow & UploadFileRow>(
   'upload_file',
   `SELECT ${ACCESS_COLUMNS}, f.game_id, f.traits, f.filename, f.external_url, f.hidden, coalesce(f.file_key, b.file_key) AS file_key,
           coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
-   FROM uploads f ${NEWEST_BUILD} JOIN games g ON g.id = f.game_id ${ACCESS} WHERE f.id = $1 AND ${MAY_SEE}`,
+   FROM uploads f ${NEWEST_BUILD} JOIN games g ON g.id = f.game_id ${ACCESS} WHERE f.id = $upload_id AND ${MAY_SEE}`,
 );
 
 /** Anyone with the text of a live key of the game can download its files: the key $1. */
@@ -100,7 +100,7 @@ const CHANNEL_BUILDS = longRead<BuildRow>(
 
 const VISIBLE_GAME = read<AccessRow>(
   'game_to_download',
-  `SELECT ${ACCESS_COLUMNS} FROM games g ${ACCESS} WHERE g.id = $1 AND ${MAY_SEE}`,
+  `SELECT ${ACCESS_COLUMNS} FROM games g ${ACCESS} WHERE g.id = $game_id AND ${MAY_SEE}`,
 );
 
 /** The user of a credential, or of a session. */
@@ -116,7 +116,7 @@ export class UploadsService {
 
   /** The uploads of a game that the user may download, by position. */
   async list({ game_id, download_key_id }: UploadsRequest, credential: Downloader): Promise<UploadRow[]> {
-    const values = accessValues(game_id, credential, download_key_id);
+    const values = { game_id, ...accessValues(credential, download_key_id) };
     let rows = await this.database.rows(UPLOADS, values);
     if (rows.length > MAX_SHORT) rows = await this.database.rows(MANY_UPLOADS, values);
     if (rows.length === 0 || !isFor(credential, game_id)) throw invalidGame();
@@ -127,7 +127,8 @@ export class UploadsService {
 
   /** The first uploads of each game that the user can download: one more than MAX_SHOWN if there are more. */
   async ofGames(game_ids: number[], user: Downloader): Promise<UploadRow[]> {
-    const rows = await this.database.rows(UPLOADS_OF_GAMES, accessValues(game_ids, user, undefined));
+    const values = { game_ids, ...accessValues(user) };
+    const rows = await this.database.rows(UPLOADS_OF_GAMES, values);
     return rows.filter((row) => mayDownload(row, row.traits, undefined)).map(uploadRow);
   }
 
@@ -159,7 +160,8 @@ export class UploadsService {
 
   /** Throws unless the user can view or owns the game, and has the download key if there is one. */
   async requireGame({ game_id, download_key_id }: UploadsRequest, credential: Downloader): Promise<void> {
-    const found = await this.database.row(VISIBLE_GAME, accessValues(game_id, credential, download_key_id));
+    const values = { game_id, ...accessValues(credential, download_key_id) };
+    const found = await this.database.row(VISIBLE_GAME, values);
     if (!found || !isFor(credential, game_id)) throw invalidGame();
     requireOwnKey(found, download_key_id);
   }
@@ -170,7 +172,8 @@ export class UploadsService {
     credential: Downloader,
     isThere: (row: Row) => boolean,
   ): Promise<Row> {
-    const row = await this.database.row(statement, accessValues(upload_id, credential, download_key_id));
+    const values = { upload_id, ...accessValues(credential, download_key_id) };
+    const row = await this.database.row(statement, values);
     // This comes before the permission: a user should not buy the game for an upload that has nothing to download.
     const isSeen = row !== undefined && (row.edits || !row.hidden);
     if (!isSeen || !isFor(credential, row.game_id) || !isThere(row)) throw invalidUpload();
@@ -179,12 +182,11 @@ export class UploadsService {
   }
 }
 
-/** The parameters $1 to $3 of ACCESS. */
-export const accessValues = (
-  id: number | number[],
-  { user_id }: Downloader,
-  download_key_id: number | undefined,
-) => [id, user_id, download_key_id ?? null];
+/** The parameters of ACCESS. */
+export const accessValues = ({ user_id }: Downloader, download_key_id?: number) => ({
+  user_id,
+  download_key_id: download_key_id ?? null,
+});
 
 /** A game's JWT, even if its scopes include this one, is valid for that game only. */
 export const isFor = ({ game_id: own }: Downloader, game_id: number) => own === undefined || own === game_id;

@@ -1,12 +1,12 @@
 import { statement } from '../platform/database/statement';
 import { isPublished } from './build.entity';
 
-/** The signature of the build $1, if $2 is still its archive. */
+/** The signature of the build, if its archive is still the same. */
 export const RECORD_SIGNATURE = statement<{ id: number }>(
   'record_signature',
   `INSERT INTO build_files (id, build_id, type, state, size, file_key)
-   SELECT nextval('builds_id_seq'), b.id, 'signature', 'uploaded', $3, $4
-   FROM builds b WHERE b.id = $1 AND b.file_key = $2
+   SELECT nextval('builds_id_seq'), b.id, 'signature', 'uploaded', $size, $signature_key
+   FROM builds b WHERE b.id = $build_id AND b.file_key = $archive_key
    ON CONFLICT (build_id, type, sub_type) DO NOTHING RETURNING id`,
 );
 

@@ -2780,6 +2780,7 @@ SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FROM builds b
     AND NOT EXISTS (SELECT FROM build_files o WHERE o.build_id = b.id AND o.type = 'signature') AND b.id > $1 AND ($2::bigint IS NULL OR b.game_id = $2) ORDER BY b.id LIMIT 100;
 
 -- channel: src/uploads/channels.service.ts, small
+-- parameters: channel_name, game_id, slug, owner, user_id
 SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
@@ -2791,7 +2792,7 @@ SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
     WHERE o.game_id = pending.game_id AND o.channel_name = pending.channel_name AND o.id < pending.id) END, -1) END AS pending_parent_build_id, pending.version AS pending_version, pending.user_version AS pending_user_version, pending.state AS pending_state, pending.created_at AS pending_created_at, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.updated_at, pending.created_at) END AS pending_updated_at
   FROM (
     SELECT DISTINCT ON (channel_name) * FROM uploads
-    WHERE game_id = g.id AND channel_name = $5 ORDER BY channel_name, id) f
+    WHERE game_id = g.id AND channel_name = $1 ORDER BY channel_name, id) f
   
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
@@ -2807,13 +2808,14 @@ SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
     SELECT * FROM builds o
     WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state IN ('started', 'processing') AND o.id > coalesce(head.id, b.id, 0)
     ORDER BY o.id DESC LIMIT 1) pending ON true) c ON true
-   WHERE g.id = coalesce($1, (
+   WHERE g.id = coalesce($2, (
      SELECT o.id FROM users u
      JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) o ON true
-     WHERE lower_ascii(u.username) = lower_ascii($2)))
-   AND (g.user_id = $4 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $4 OFFSET 0)) ORDER BY c.channel_name;
+     WHERE lower_ascii(u.username) = lower_ascii($4)))
+   AND (g.user_id = $5 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $5 OFFSET 0)) ORDER BY c.channel_name;
 
 -- channels: src/uploads/channels.service.ts, long, turns: user $4
+-- parameters: game_id, slug, owner, user_id
 SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
@@ -2843,18 +2845,20 @@ SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
     ORDER BY o.id DESC LIMIT 1) pending ON true) c ON true
    WHERE g.id = coalesce($1, (
      SELECT o.id FROM users u
-     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) o ON true
-     WHERE lower_ascii(u.username) = lower_ascii($2)))
+     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $2 LIMIT 1) o ON true
+     WHERE lower_ascii(u.username) = lower_ascii($3)))
    AND (g.user_id = $4 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $4 OFFSET 0)) ORDER BY c.channel_name;
 
 -- edited_game: src/uploads/channels.service.ts, small
+-- parameters: game_id, slug, owner, user_id
 SELECT g.id AS game_id FROM games g WHERE g.id = coalesce($1, (
      SELECT o.id FROM users u
-     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) o ON true
-     WHERE lower_ascii(u.username) = lower_ascii($2)))
+     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $2 LIMIT 1) o ON true
+     WHERE lower_ascii(u.username) = lower_ascii($3)))
    AND (g.user_id = $4 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $4 OFFSET 0));
 
 -- few_channels: src/uploads/channels.service.ts, small
+-- parameters: game_id, slug, owner, user_id
 SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
@@ -2884,8 +2888,8 @@ SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
     ORDER BY o.id DESC LIMIT 1) pending ON true) c ON true
    WHERE g.id = coalesce($1, (
      SELECT o.id FROM users u
-     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) o ON true
-     WHERE lower_ascii(u.username) = lower_ascii($2)))
+     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $2 LIMIT 1) o ON true
+     WHERE lower_ascii(u.username) = lower_ascii($3)))
    AND (g.user_id = $4 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $4 OFFSET 0)) ORDER BY c.channel_name;
 
 -- new_download_sessions: src/uploads/download-counts.service.ts
@@ -2895,6 +2899,7 @@ INSERT INTO counted_downloads (uuid) SELECT DISTINCT unnest($1::uuid[]) ON CONFL
 SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout;
 
 -- build: src/uploads/downloadable-builds.service.ts, small
+-- parameters: user_id, download_key_id, build_id
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.id AS id, f.id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size,
           u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
@@ -2902,17 +2907,17 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
     SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $1
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
+  WHERE ue.user_id = $1 AND ue.verified ) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
     FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+      SELECT (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) AS edits,
         (SELECT held.id FROM (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -2926,10 +2931,10 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+  WHERE ue.user_id = $1 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+         WHERE dk.id = $2::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $1) AS requested_key
       OFFSET 0) part
     OFFSET 0) access 
    LEFT JOIN LATERAL (
@@ -2937,25 +2942,26 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
      WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true 
   LEFT JOIN build_files patch ON patch.build_id = b.id AND patch.type = 'patch' AND patch.file_key IS NOT NULL
   LEFT JOIN build_files signature ON signature.build_id = b.id AND signature.type = 'signature' AND signature.file_key IS NOT NULL
-   WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
+   WHERE b.id = $3 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
 
 -- build_file: src/uploads/downloadable-builds.service.ts, small
+-- parameters: user_id, download_key_id, file_type, build_id
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.game_id, b.state, f.filename, file.file_key, file.file_url
    FROM builds b JOIN games g ON g.id = b.game_id 
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
     SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $1
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
+  WHERE ue.user_id = $1 AND ue.verified ) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
     FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+      SELECT (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) AS edits,
         (SELECT held.id FROM (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -2969,38 +2975,39 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+  WHERE ue.user_id = $1 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+         WHERE dk.id = $2::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $1) AS requested_key
       OFFSET 0) part
     OFFSET 0) access 
    LEFT JOIN LATERAL (
      SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
      WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
    LEFT JOIN LATERAL (
-     SELECT b.file_key, b.file_url WHERE $4 = 'archive'
-     UNION ALL SELECT o.file_key, NULL FROM build_files o WHERE o.build_id = b.id AND o.type = $4) file ON true
-   WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
+     SELECT b.file_key, b.file_url WHERE $3 = 'archive'
+     UNION ALL SELECT o.file_key, NULL FROM build_files o WHERE o.build_id = b.id AND o.type = $3) file ON true
+   WHERE b.id = $4 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
 
 -- upgrade_path: src/uploads/downloadable-builds.service.ts, small
+-- parameters: user_id, download_key_id, target_build_id, build_id
 WITH RECURSIVE target AS (
      SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.game_id, b.channel_name, f.id AS upload_id
      FROM builds b JOIN games g ON g.id = b.game_id 
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
     SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $1
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
+  WHERE ue.user_id = $1 AND ue.verified ) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
     FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+      SELECT (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) AS edits,
         (SELECT held.id FROM (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -3014,18 +3021,19 @@ WITH RECURSIVE target AS (
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+  WHERE ue.user_id = $1 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+         WHERE dk.id = $2::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $1) AS requested_key
       OFFSET 0) part
     OFFSET 0) access 
    LEFT JOIN LATERAL (
      SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
      WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
-     WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) AND (access.edits OR f.hidden IS NOT TRUE)),
+     WHERE b.id = $3 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) AND (access.edits OR f.hidden IS NOT TRUE)),
    path AS (
-     SELECT b.id, b.parent_build_id, 1 AS place FROM builds b CROSS JOIN target WHERE b.id = $1 AND (target.edits OR b.state = 'completed' AND NOT b.hidden)
+     SELECT b.id, b.parent_build_id, 1 AS place FROM builds b CROSS JOIN target
+     WHERE b.id = $3 AND (target.edits OR b.state = 'completed' AND NOT b.hidden)
      UNION ALL
      SELECT p.id, p.parent_build_id, path.place + 1
      FROM path JOIN builds p ON p.id = path.parent_build_id CROSS JOIN target
@@ -3056,16 +3064,19 @@ UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $3::time
    RETURNING *;
 
 -- discard_file_upload: src/uploads/file-uploads.service.ts
+-- parameters: file_upload_id, game_id, user_id, now
 DELETE FROM file_uploads p USING games g
    WHERE p.id = $1 AND p.game_id = $2 AND g.id = p.game_id AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0))
      AND (p.state <> 'storing' OR (p.leased_until < $4::timestamptz) IS NOT FALSE) RETURNING p.id;
 
 -- pending_file_uploads: src/uploads/file-uploads.service.ts, long, turns: user $2
+-- parameters: game_id, user_id, file_upload_id, now
 SELECT p.id, p.filename, p.size, p.state, p.error, p.upload_id, p.replaces,
   CASE WHEN p.state = 'receiving' THEN coalesce(s.received, 0) ELSE p.size END AS received FROM games g JOIN file_uploads p ON p.game_id = g.id
    LEFT JOIN upload_sessions s ON s.id = p.id
    WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AND ($3::uuid IS NULL OR p.id = $3)
-     AND ($3::uuid IS NOT NULL OR p.state <> 'stored') AND p.created_at > $4::timestamptz - interval '24 hours'
+     AND ($3::uuid IS NOT NULL OR p.state <> 'stored')
+     AND p.created_at > $4::timestamptz - interval '24 hours'
    ORDER BY p.created_at, p.id LIMIT 100;
 
 -- release_file_upload: src/uploads/file-uploads.service.ts
@@ -3079,14 +3090,16 @@ SELECT g.user_id AS owner_id, pg_advisory_xact_lock(7305811, hashint8(g.user_id)
    FROM games g WHERE g.id = $1;
 
 -- begin_upload_part: src/uploads/sessions/upload-sessions.service.ts
+-- parameters: file_key, start, session_id, max_bytes, now
 INSERT INTO upload_parts (session_id, file_key, start)
-   SELECT s.id, $2, $3 FROM upload_sessions s JOIN games g ON g.id = s.game_id
-   WHERE s.id = $1 AND s.received = $3 AND (SELECT coalesce(sum(o.received), 0) < 4::numeric * $5::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $4) RETURNING file_key;
+   SELECT s.id, $1, $2 FROM upload_sessions s JOIN games g ON g.id = s.game_id
+   WHERE s.id = $3 AND s.received = $2 AND (SELECT coalesce(sum(o.received), 0) < 4::numeric * $4::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $5) RETURNING file_key;
 
 -- create_upload_session: src/uploads/sessions/upload-sessions.service.ts
+-- parameters: session_id, max_bytes, size, now, expires_at, game_id
 INSERT INTO upload_sessions (id, game_id, max_bytes, size, created_at, expires_at)
-   SELECT $1, g.id, $3, $4::bigint, $5, $6 FROM games g
-   WHERE g.id = $2 AND (SELECT count(*) < 100 FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $5) AND (SELECT coalesce(sum(o.received), 0) < 4::numeric * $3::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $5)
+   SELECT $1, g.id, $2, $3::bigint, $4, $5 FROM games g
+   WHERE g.id = $6 AND (SELECT count(*) < 100 FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $4) AND (SELECT coalesce(sum(o.received), 0) < 4::numeric * $2::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $4)
    RETURNING id;
 
 -- delete_upload_parts: src/uploads/sessions/upload-sessions.service.ts
@@ -3099,10 +3112,14 @@ DELETE FROM upload_sessions s WHERE id = $1 AND NOT EXISTS (SELECT FROM upload_p
 DELETE FROM upload_parts WHERE session_id = $1 AND file_key = $2;
 
 -- end_upload_part: src/uploads/sessions/upload-sessions.service.ts
+-- parameters: start, part_size, size, session_id, file_key
 WITH changed AS (
-     UPDATE upload_sessions SET received = $3::bigint + $4, size = coalesce(size, $5::bigint)
-     WHERE id = $1 AND received = $3 AND coalesce(size, $5) IS NOT DISTINCT FROM coalesce($5, size) RETURNING received),
-   kept AS (UPDATE upload_parts SET size = $4 WHERE session_id = $1 AND file_key = $2 AND EXISTS (SELECT FROM changed))
+     UPDATE upload_sessions SET received = $1::bigint + $2, size = coalesce(size, $3::bigint)
+     WHERE id = $4 AND received = $1
+       AND coalesce(size, $3) IS NOT DISTINCT FROM coalesce($3, size) RETURNING received),
+   kept AS (
+     UPDATE upload_parts SET size = $2
+     WHERE session_id = $4 AND file_key = $5 AND EXISTS (SELECT FROM changed))
    SELECT received FROM changed;
 
 -- expire_upload_session: src/uploads/sessions/upload-sessions.service.ts
@@ -3119,14 +3136,16 @@ SELECT file_key FROM upload_parts WHERE session_id = $1;
 SELECT file_key, start, size FROM upload_parts WHERE session_id = $1 AND size IS NOT NULL ORDER BY start;
 
 -- upload_session: src/uploads/sessions/upload-sessions.service.ts
+-- parameters: session_id, now
 SELECT s.id, s.game_id, s.max_bytes, s.size, s.received FROM upload_sessions s
    WHERE s.id = $1 AND s.expires_at > $2 AND s.game_id IS NOT NULL;
 
 -- upload_session_to_write: src/uploads/sessions/upload-sessions.service.ts
+-- parameters: max_bytes, now, session_id
 SELECT s.*, (SELECT count(*) FROM upload_parts p WHERE p.session_id = s.id) AS parts,
-     (SELECT coalesce(sum(o.received), 0) < 4::numeric * $3::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $2) AS has_quota
+     (SELECT coalesce(sum(o.received), 0) < 4::numeric * $1::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $2) AS has_quota
    FROM (SELECT s.id, s.game_id, s.max_bytes, s.size, s.received FROM upload_sessions s
-   WHERE s.id = $1 AND s.expires_at > $2 AND s.game_id IS NOT NULL) s JOIN games g ON g.id = s.game_id;
+   WHERE s.id = $3 AND s.expires_at > $2 AND s.game_id IS NOT NULL) s JOIN games g ON g.id = s.game_id;
 
 -- due_unused_files: src/uploads/unused-files.service.ts, long
 SELECT q.file_key, (EXISTS (SELECT FROM uploads WHERE file_key = q.file_key AND split_part(file_key, '/', 1) <> game_id::text) OR EXISTS (SELECT FROM builds WHERE file_key = q.file_key AND split_part(file_key, '/', 1) <> game_id::text)
@@ -3187,21 +3206,22 @@ SELECT f.game_id, f.traits, f.filename, f.external_url, f.hidden, coalesce(f.fil
    WHERE dk.key = $1 AND dk.revoked_at IS NULL;
 
 -- game_to_download: src/uploads/uploads.service.ts, small
+-- parameters: user_id, download_key_id, game_id
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key FROM games g 
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
     SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $1
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
+  WHERE ue.user_id = $1 AND ue.verified ) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
     FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+      SELECT (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) AS edits,
         (SELECT held.id FROM (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -3215,30 +3235,31 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+  WHERE ue.user_id = $1 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+         WHERE dk.id = $2::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $1) AS requested_key
       OFFSET 0) part
-    OFFSET 0) access WHERE g.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
+    OFFSET 0) access WHERE g.id = $3 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
 
--- many_uploads: src/uploads/uploads.service.ts, long, turns: user $2
+-- many_uploads: src/uploads/uploads.service.ts, long, turns: user $1
+-- parameters: user_id, download_key_id, game_id
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.*
    FROM games g 
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
     SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $1
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
+  WHERE ue.user_id = $1 AND ue.verified ) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
     FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+      SELECT (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) AS edits,
         (SELECT held.id FROM (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -3252,10 +3273,10 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+  WHERE ue.user_id = $1 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+         WHERE dk.id = $2::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $1) AS requested_key
       OFFSET 0) part
     OFFSET 0) access LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
@@ -3269,9 +3290,10 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)
    ORDER BY f.position, f.id LIMIT 1000) f ON true
-   WHERE g.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
+   WHERE g.id = $3 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
 
 -- upload: src/uploads/uploads.service.ts, small
+-- parameters: upload_id, user_id, download_key_id
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.*
    FROM (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
@@ -3319,6 +3341,7 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     OFFSET 0) access WHERE (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
 
 -- upload_file: src/uploads/uploads.service.ts, small
+-- parameters: user_id, download_key_id, upload_id
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.game_id, f.traits, f.filename, f.external_url, f.hidden, coalesce(f.file_key, b.file_key) AS file_key,
           coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
    FROM uploads f 
@@ -3329,17 +3352,17 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
     SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $1
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
+  WHERE ue.user_id = $1 AND ue.verified ) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
     FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+      SELECT (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) AS edits,
         (SELECT held.id FROM (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -3353,30 +3376,31 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+  WHERE ue.user_id = $1 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+         WHERE dk.id = $2::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $1) AS requested_key
       OFFSET 0) part
-    OFFSET 0) access WHERE f.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
+    OFFSET 0) access WHERE f.id = $3 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
 
 -- uploads: src/uploads/uploads.service.ts, small
+-- parameters: user_id, download_key_id, game_id
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.*
    FROM games g 
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
     SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $1
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
+  WHERE ue.user_id = $1 AND ue.verified ) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
     FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+      SELECT (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) AS edits,
         (SELECT held.id FROM (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -3390,10 +3414,10 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+  WHERE ue.user_id = $1 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+         WHERE dk.id = $2::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $1) AS requested_key
       OFFSET 0) part
     OFFSET 0) access LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
@@ -3407,25 +3431,26 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)
    ORDER BY f.position, f.id LIMIT 51) f ON true
-   WHERE g.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
+   WHERE g.id = $3 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
 
--- uploads_of_games: src/uploads/uploads.service.ts, long, turns: user $2
+-- uploads_of_games: src/uploads/uploads.service.ts, long, turns: user $1
+-- parameters: user_id, download_key_id, game_ids
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.*
    FROM games g 
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
     SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $1
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
+  WHERE ue.user_id = $1 AND ue.verified ) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
     FROM (
-      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+      SELECT (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) AS edits,
         (SELECT held.id FROM (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -3439,10 +3464,10 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+  WHERE ue.user_id = $1 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+         WHERE dk.id = $2::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $1) AS requested_key
       OFFSET 0) part
     OFFSET 0) access JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
@@ -3456,7 +3481,7 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)
    ORDER BY f.position, f.id LIMIT 31) f ON true
-   WHERE g.id = ANY ($1::bigint[]) AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
+   WHERE g.id = ANY ($3::bigint[]) AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
 
 -- uploads_of_key: src/uploads/uploads.service.ts, long
 SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL (
@@ -3578,9 +3603,10 @@ WITH pruned AS (SELECT b.id, b.file_key FROM builds b WHERE b.id = $1 AND b.stat
    SELECT file_key FROM pruned UNION ALL SELECT file_key FROM files;
 
 -- record_signature: src/wharf/build-files.ts
+-- parameters: size, signature_key, build_id, archive_key
 INSERT INTO build_files (id, build_id, type, state, size, file_key)
-   SELECT nextval('builds_id_seq'), b.id, 'signature', 'uploaded', $3, $4
-   FROM builds b WHERE b.id = $1 AND b.file_key = $2
+   SELECT nextval('builds_id_seq'), b.id, 'signature', 'uploaded', $1, $2
+   FROM builds b WHERE b.id = $3 AND b.file_key = $4
    ON CONFLICT (build_id, type, sub_type) DO NOTHING RETURNING id;
 
 -- newest_build_by_game: src/wharf/builds.service.ts, small

@@ -211,16 +211,16 @@ const COSTLIEST: Record<string, unknown[][]> = {
   live_api_keys: [],
   live_user_of_token: [[17, 16, 0]],
   edited_game: [
-    [null, `user${ownerOf(GAME)}`, `game-${GAME}`, ADMIN_OF_ALL],
+    [null, `game-${GAME}`, `user${ownerOf(GAME)}`, ADMIN_OF_ALL],
     [POPULAR_GAME, null, null, ADMIN_OF_ALL],
   ],
   channel: [
-    [POPULAR_GAME, null, null, ADMIN_OF_ALL, 'nightly'],
-    [null, `user${ownerOf(GAME_OF_CHANNELS)}`, `game-${GAME_OF_CHANNELS}`, ADMIN_OF_ALL, 'channel 7'],
+    ['nightly', POPULAR_GAME, null, null, ADMIN_OF_ALL],
+    ['channel 7', null, `game-${GAME_OF_CHANNELS}`, `user${ownerOf(GAME_OF_CHANNELS)}`, ADMIN_OF_ALL],
   ],
   few_channels: [
     [GAME_OF_CHANNELS, null, null, ADMIN_OF_ALL],
-    [null, `user${ownerOf(GAME_OF_CHANNELS)}`, `game-${GAME_OF_CHANNELS}`, ADMIN_OF_ALL],
+    [null, `game-${GAME_OF_CHANNELS}`, `user${ownerOf(GAME_OF_CHANNELS)}`, ADMIN_OF_ALL],
   ],
   viewable_game: [
     [POPULAR_GAME, RESELLER],
@@ -241,14 +241,14 @@ const COSTLIEST: Record<string, unknown[][]> = {
   ownership_in_game: [[POPULAR_GAME, 4999]],
   ownership: [[POPULAR_GAME, 4999, KEY_OF_USER]],
   uploads: [
-    [POPULAR_GAME, 4999, null],
-    [GAME_OF_CHANNELS, 4999, null],
+    [4999, null, POPULAR_GAME],
+    [4999, null, GAME_OF_CHANNELS],
   ],
   upload: [[POPULAR_GAME, 4999, null]],
-  upload_file: [[POPULAR_GAME, 4999, null]],
-  build: [[NEWEST_BUILD, 4999, null]],
-  build_file: [[NEWEST_BUILD, 4999, null, 'signature']],
-  game_to_download: [[POPULAR_GAME, 4999, null]],
+  upload_file: [[4999, null, POPULAR_GAME]],
+  build: [[4999, null, NEWEST_BUILD]],
+  build_file: [[4999, null, 'signature', NEWEST_BUILD]],
+  game_to_download: [[4999, null, POPULAR_GAME]],
   collection: [[LONG_COLLECTION, COLLECTOR]],
   collections_editable: [[COLLECTOR]],
   collections_editable_with_game: [[COLLECTOR, 1]],
@@ -296,7 +296,7 @@ const COSTLIEST: Record<string, unknown[][]> = {
   edited_build: [[NEWEST_BUILD, ADMIN_OF_ALL]],
   edited_build_files: [[NEWEST_BUILD, ADMIN_OF_ALL]],
   // The longest path.
-  upgrade_path: [[NEWEST_BUILD, ADMIN_OF_ALL, null, NEWEST_BUILD - 49]],
+  upgrade_path: [[ADMIN_OF_ALL, null, NEWEST_BUILD, NEWEST_BUILD - 49]],
 };
 
 describe('small reads take at most about a millisecond, because they share a connection', () => {

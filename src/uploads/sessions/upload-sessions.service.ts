@@ -32,29 +32,28 @@ export type Session = Pick<UploadSession, 'id' | 'game_id' | 'max_bytes' | 'size
 export const isComplete = ({ size, received }: Pick<Session, 'size' | 'received'>) => size === received;
 
 /** The unexpired sessions `o` of games with the owner of the game `g`. */
-const ofOwner = (now: string) =>
-  `FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > ${now}`;
+const OF_OWNER =
+  'FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $now';
 
-/** SQL condition: the owner of the game `g` may store more parts. `max`: FILES_MAX_BYTES. */
-const hasQuota = (now: string, max: string) =>
-  `(SELECT coalesce(sum(o.received), 0) < ${MAX_STORED_FILES}::numeric * ${max}::bigint ${ofOwner(now)})`;
+/** SQL condition: the owner of the game `g` may store more parts. `$max_bytes`: FILES_MAX_BYTES. */
+const HAS_QUOTA = `(SELECT coalesce(sum(o.received), 0) < ${MAX_STORED_FILES}::numeric * $max_bytes::bigint ${OF_OWNER})`;
 
 const CREATE = statement<{ id: string }>(
   'create_upload_session',
   `INSERT INTO upload_sessions (id, game_id, max_bytes, size, created_at, expires_at)
-   SELECT $1, g.id, $3, $4::bigint, $5, $6 FROM games g
-   WHERE g.id = $2 AND (SELECT count(*) < ${MAX_SESSIONS} ${ofOwner('$5')}) AND ${hasQuota('$5', '$3')}
+   SELECT $session_id, g.id, $max_bytes, $size::bigint, $now, $expires_at FROM games g
+   WHERE g.id = $game_id AND (SELECT count(*) < ${MAX_SESSIONS} ${OF_OWNER}) AND ${HAS_QUOTA}
    RETURNING id`,
 );
 
 const SESSION = `SELECT s.id, s.game_id, s.max_bytes, s.size, s.received FROM upload_sessions s
-   WHERE s.id = $1 AND s.expires_at > $2 AND s.game_id IS NOT NULL`;
+   WHERE s.id = $session_id AND s.expires_at > $now AND s.game_id IS NOT NULL`;
 const FIND = statement<Session>('upload_session', SESSION);
 
 const FIND_TO_WRITE = statement<Session & { parts: number; has_quota: boolean }>(
   'upload_session_to_write',
   `SELECT s.*, (SELECT count(*) FROM upload_parts p WHERE p.session_id = s.id) AS parts,
-     ${hasQuota('$2', '$3')} AS has_quota
+     ${HAS_QUOTA} AS has_quota
    FROM (${SESSION}) s JOIN games g ON g.id = s.game_id`,
 );
 
@@ -63,17 +62,20 @@ const FIND_TO_WRITE = statement<Session & { parts: number; has_quota: boolean }>
 const BEGIN_PART = statement<{ file_key: string }>(
   'begin_upload_part',
   `INSERT INTO upload_parts (session_id, file_key, start)
-   SELECT s.id, $2, $3 FROM upload_sessions s JOIN games g ON g.id = s.game_id
-   WHERE s.id = $1 AND s.received = $3 AND ${hasQuota('$4', '$5')} RETURNING file_key`,
+   SELECT s.id, $file_key, $start FROM upload_sessions s JOIN games g ON g.id = s.game_id
+   WHERE s.id = $session_id AND s.received = $start AND ${HAS_QUOTA} RETURNING file_key`,
 );
 
 // Only the first of two requests with the same part finds the session as both have read it.
 const END_PART = statement<{ received: number }>(
   'end_upload_part',
   `WITH changed AS (
-     UPDATE upload_sessions SET received = $3::bigint + $4, size = coalesce(size, $5::bigint)
-     WHERE id = $1 AND received = $3 AND coalesce(size, $5) IS NOT DISTINCT FROM coalesce($5, size) RETURNING received),
-   kept AS (UPDATE upload_parts SET size = $4 WHERE session_id = $1 AND file_key = $2 AND EXISTS (SELECT FROM changed))
+     UPDATE upload_sessions SET received = $start::bigint + $part_size, size = coalesce(size, $size::bigint)
+     WHERE id = $session_id AND received = $start
+       AND coalesce(size, $size) IS NOT DISTINCT FROM coalesce($size, size) RETURNING received),
+   kept AS (
+     UPDATE upload_parts SET size = $part_size
+     WHERE session_id = $session_id AND file_key = $file_key AND EXISTS (SELECT FROM changed))
    SELECT received FROM changed`,
 );
 
@@ -151,12 +153,16 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     if (size !== undefined && size > max) throw tooLarge();
     const id = randomUUID();
     const now = this.clock.now();
-    const times = [new Date(now), new Date(now + LIFETIME_MS)];
+    const create = bind(CREATE, {
+      session_id: id,
+      game_id,
+      max_bytes: max,
+      size: size ?? null,
+      now: new Date(now),
+      expires_at: new Date(now + LIFETIME_MS),
+    });
     const rows = await this.database.transaction((db) =>
-      this.database.execute(
-        [bind(LOCK_OWNER, [game_id]), bind(CREATE, [id, game_id, max, size ?? null, ...times])],
-        db,
-      ),
+      this.database.execute([bind(LOCK_OWNER, [game_id]), create], db),
     );
     if (rows(CREATE).length === 0) throw tooMany('too many unfinished uploads');
     return { id, upload_url: this.sessionUrl(id) };
@@ -179,7 +185,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
 
   /** Undefined if it doesn't exist, has expired, or its game was deleted. */
   find(id: string): Promise<Session | undefined> {
-    return this.database.row(FIND, [id, new Date(this.clock.now())]);
+    return this.database.row(FIND, { session_id: id, now: new Date(this.clock.now()) });
   }
 
   async require(id: string): Promise<Session> {
@@ -195,11 +201,11 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     body: PartBody,
   ): Promise<Session> {
     const { start, end } = part;
-    const session = await this.database.row(FIND_TO_WRITE, [
-      id,
-      new Date(this.clock.now()),
-      this.settings.FILES_MAX_BYTES,
-    ]);
+    const session = await this.database.row(FIND_TO_WRITE, {
+      session_id: id,
+      now: new Date(this.clock.now()),
+      max_bytes: this.settings.FILES_MAX_BYTES,
+    });
     if (!session) throw invalidSession();
     if (isComplete(session)) throw apiError(409, 'the file is already complete');
     if (Math.max(end, size ?? 0) > session.max_bytes) throw tooLarge();
@@ -225,13 +231,14 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     body: PartBody,
   ): Promise<boolean> {
     const key = `parts/${id}.${randomUUID()}`;
-    const limits = [new Date(this.clock.now()), this.settings.FILES_MAX_BYTES];
-    if (!(await this.database.row(BEGIN_PART, [id, key, start, ...limits]))) return false;
+    const part = { session_id: id, file_key: key, start };
+    const limits = { now: new Date(this.clock.now()), max_bytes: this.settings.FILES_MAX_BYTES };
+    if (!(await this.database.row(BEGIN_PART, { ...part, ...limits }))) return false;
     let kept = 0;
     try {
       const content = Readable.from(body.takeObject(start, bytes, (stored) => (kept = stored)));
       await this.storage.put(key, bytes, content, new AbortController().signal);
-      if (await this.database.row(END_PART, [id, key, start, kept, size])) return true;
+      if (await this.database.row(END_PART, { ...part, part_size: kept, size })) return true;
       await this.dropPart(id, key);
     } catch (error) {
       await this.dropPart(id, key);
