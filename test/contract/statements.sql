@@ -1045,6 +1045,7 @@ DELETE FROM api_keys WHERE (id) IN (SELECT id FROM api_keys t WHERE user_id = $1
 UPDATE oauth_applications SET name = 'erased', redirect_uris = '{}', scopes = '{}' WHERE user_id = $1;
 
 -- erase_buyers: src/operator/people/erasure-statements.ts
+-- parameters: user_id, addresses, ids
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
    UPDATE purchases t SET user_id = nullif(t.user_id, person.user_id),
      email = CASE WHEN (lower_ascii(t.email) = ANY (person.addresses) OR (t.user_id = person.user_id AND NOT EXISTS (
@@ -1078,6 +1079,7 @@ UPDATE audit_events SET details = details - '{address,host,network}'::text[]
 DELETE FROM identities WHERE (id) IN (SELECT id FROM identities t WHERE user_id = $1 LIMIT 1000) RETURNING 1;
 
 -- erase_key_owners: src/operator/people/erasure-statements.ts
+-- parameters: user_id, addresses, ids
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
    UPDATE download_keys t SET user_id = nullif(t.user_id, person.user_id),
      email = CASE WHEN (lower_ascii(t.email) = ANY (person.addresses) OR (t.account_id = person.user_id AND NOT EXISTS (
@@ -1151,6 +1153,7 @@ SELECT typed.email, e.user_id FROM (SELECT lower_ascii($1) AS email) typed
    LEFT JOIN user_emails e ON e.email = typed.email AND e.verified;
 
 -- scan_collection_games: src/operator/people/table-scan.ts, long
+-- parameters: user_id, addresses, after_collection_id, after_game_id
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT collection_id, game_id, theirs, n FROM (
        SELECT t.collection_id, t.game_id, (person.user_id IN (t.user_id, t.blurb_user_id)
@@ -1162,6 +1165,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      WHERE theirs OR n = 5000 ORDER BY n;
 
 -- scan_download_keys: src/operator/people/table-scan.ts, long
+-- parameters: user_id, addresses, after_id
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT id, theirs, n FROM (
        SELECT t.id, (person.user_id IN (t.user_id, t.account_id)
@@ -1173,6 +1177,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      WHERE theirs OR n = 5000 ORDER BY n;
 
 -- scan_idempotency_keys: src/operator/people/table-scan.ts, long
+-- parameters: user_id, addresses, after_credential, after_key_hash
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT credential, key_hash, theirs, n FROM (
        SELECT t.credential, t.key_hash, (t.user_id = person.user_id OR (t.user_id IS NOT NULL
@@ -1184,6 +1189,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      WHERE theirs OR n = 5000 ORDER BY n;
 
 -- scan_labels: src/operator/people/table-scan.ts, long
+-- parameters: user_id, addresses, after_id
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT id, theirs, n FROM (
        SELECT t.id, (t.label ~* ANY (person.addresses)) IS TRUE AS theirs,
@@ -1194,6 +1200,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      WHERE theirs OR n = 5000 ORDER BY n;
 
 -- scan_purchases: src/operator/people/table-scan.ts, long
+-- parameters: user_id, addresses, after_id
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT id, theirs, n FROM (
        SELECT t.id, (t.user_id = person.user_id OR lower_ascii(t.email) = ANY (person.addresses)) IS TRUE AS theirs,
@@ -1204,6 +1211,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      WHERE theirs OR n = 5000 ORDER BY n;
 
 -- scan_user_emails: src/operator/people/table-scan.ts, long
+-- parameters: user_id, addresses, after_user_id, after_email
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT user_id, email, theirs, n FROM (
        SELECT t.user_id, t.email, (t.email = ANY (person.addresses)) IS TRUE AS theirs,

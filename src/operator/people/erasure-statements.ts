@@ -102,7 +102,7 @@ export const FORGET_BUYERS = statement(
   `WITH ${PERSON}
    UPDATE purchases t SET user_id = nullif(t.user_id, person.user_id),
      email = CASE WHEN ${isTheirs('t.email', 't.user_id')} THEN '${ERASED_ADDRESS}' ELSE t.email END
-   FROM person WHERE t.id = ANY ($3::bigint[])`,
+   FROM person WHERE t.id = ANY ($ids::bigint[])`,
 );
 
 // A label may contain the name of the person for whom the key was created.
@@ -111,7 +111,7 @@ export const FORGET_KEY_OWNERS = statement(
   `WITH ${PERSON}
    UPDATE download_keys t SET user_id = nullif(t.user_id, person.user_id),
      email = CASE WHEN ${isTheirs('t.email', 't.account_id')} THEN NULL ELSE t.email END, label = NULL
-   FROM person WHERE t.id = ANY ($3::bigint[])`,
+   FROM person WHERE t.id = ANY ($ids::bigint[])`,
 );
 
 /** A label of other people's keys stays useful to the seller without the name: only the name is replaced. */

@@ -116,7 +116,6 @@ export class ErasureService {
     after = { purchases: 0, download_keys: 0 },
   ): Promise<void> {
     const { user_id, username, display_name, addresses } = person;
-    const values = [user_id, addresses];
     const names = [...addresses, username, display_name].flatMap((name) =>
       name ? [sql.namePattern(name)] : [],
     );
@@ -124,7 +123,7 @@ export class ErasureService {
       const ids = slice.map(({ id }) => id);
       await this.database.execute([
         bind(sql.LOCK_PURCHASES_OF_KEYS, [ids]),
-        bind(sql.FORGET_KEY_OWNERS, [...values, ids]),
+        bind(sql.FORGET_KEY_OWNERS, { user_id, addresses, ids }),
       ]);
       erased.download_keys += ids.length;
     };
@@ -134,7 +133,7 @@ export class ErasureService {
         bind(sql.LOCK_PURCHASES, [ids]),
         bind(sql.DELETE_REFERENCES, [ids, names]),
         bind(sql.FORGET_RESPONSES, [ids]),
-        bind(sql.FORGET_BUYERS, [...values, ids]),
+        bind(sql.FORGET_BUYERS, { user_id, addresses, ids }),
       ]);
       erased.purchases += ids.length;
     };

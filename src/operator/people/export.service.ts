@@ -7,7 +7,7 @@ import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
 import { LongResponse, PRIVATE_FILE } from '../../platform/output/list-streams';
 import { exportParts, type Owned, type Scanned, START } from './export-parts';
 import type { Person } from './person';
-import { transposeKeys, PERSON, sliceRows } from './table-scan';
+import { namedValues, transposeKeys, PERSON, sliceRows } from './table-scan';
 
 interface Line {
   line: string;
@@ -78,7 +78,11 @@ export class ExportService {
   ): AsyncGenerator<Line[]> {
     for await (const rows of scan.rows(this.database, { user_id, addresses }))
       for (const slice of sliceRows(rows, at_once))
-        yield await this.database.rows(statement, [user_id, addresses, ...transposeKeys(scan, slice)]);
+        yield await this.database.rows(statement, {
+          user_id,
+          addresses,
+          ...namedValues('listed', scan.keys, transposeKeys(scan, slice)),
+        });
   }
 
   private createStatement(part: Owned | Scanned, i: number): Statement<Line> {
@@ -98,7 +102,7 @@ export class ExportService {
     return longRead(
       name,
       `WITH ${PERSON}
-       SELECT ${line} FROM person, unnest(${keys.map(([, type], k) => `$${k + 3}::${type}[]`).join(', ')})
+       SELECT ${line} FROM person, unnest(${keys.map(([key, type]) => `$listed_${key}::${type}[]`).join(', ')})
          WITH ORDINALITY AS listed (${names}, place) JOIN ${tablePath} t USING (${names})
        WHERE ${part.where ?? 'true'} ORDER BY listed.place`,
     );

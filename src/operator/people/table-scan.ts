@@ -17,8 +17,8 @@ export interface PersonKeys {
   addresses: string[];
 }
 
-/** $1 and $2 of a statement. */
-export const PERSON = 'person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)';
+/** A part of a WITH clause: the person, from the values of `PersonKeys`. */
+export const PERSON = 'person AS (SELECT $user_id::bigint AS user_id, $addresses::text[] AS addresses)';
 
 export interface Scan<Keys> {
   keys: Record<keyof Keys & string, KeyType>;
@@ -38,7 +38,7 @@ export function createScan<Keys>(
 ): Scan<Keys> {
   const names = Object.keys(keys);
   const start = (Object.values(keys) as KeyType[]).map((type) => START[type]);
-  const from = Object.values(keys).map((type, i) => `$${i + 3}::${String(type)}`);
+  const from = Object.entries<string>(keys).map(([name, type]) => `$after_${name}::${type}`);
   const WINDOW_OF_TABLE = longRead<Keys & { theirs: boolean; n: number }>(
     name,
     `WITH ${PERSON}
@@ -55,7 +55,11 @@ export function createScan<Keys>(
     async *rows(database, { user_id, addresses }, after = start) {
       let position = after;
       for (;;) {
-        const rows = await database.rows(WINDOW_OF_TABLE, [user_id, addresses, ...position]);
+        const rows = await database.rows(WINDOW_OF_TABLE, {
+          user_id,
+          addresses,
+          ...namedValues('after', keys, position),
+        });
         const found = rows.filter((row) => row.theirs);
         if (found.length > 0) yield found;
         const last = rows.at(-1);
@@ -69,6 +73,10 @@ export function createScan<Keys>(
 export function* sliceRows<T>(rows: readonly T[], size: number): Generator<T[]> {
   for (let i = 0; i < rows.length; i += size) yield rows.slice(i, i + size);
 }
+
+/** The values of parameters such as `$after_id`: one for each key, whose name follows the prefix. */
+export const namedValues = (prefix: string, keys: object, values: unknown[]): Record<string, unknown> =>
+  Object.fromEntries(Object.keys(keys).map((name, i) => [`${prefix}_${name}`, values[i]]));
 
 /** The arguments of `unnest` for these rows: an array for each key. */
 export const transposeKeys = <Keys>({ keys }: Scan<Keys>, rows: readonly Keys[]): Key[][] =>
