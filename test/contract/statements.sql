@@ -54,12 +54,35 @@ UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network
      WHERE id = ANY ($1) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
      FOR NO KEY UPDATE SKIP LOCKED);
 
+-- counted_requests_of_keys: src/auth/keys/api-keys.service.ts, long
+SELECT api_key_id, today - day AS ago, requests
+   FROM api_key_requests, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) t
+   WHERE api_key_id = ANY ($1::bigint[]) AND day > today - 30 AND day <= today;
+
+-- lock_grants_of_application: src/auth/oauth/applications.service.ts
+SELECT FROM oauth_grants WHERE client_id = $1 ORDER BY id FOR UPDATE;
+
 -- create_device_request: src/auth/oauth/device-requests.service.ts
 -- parameters: device_code_hash, user_code, client_id, scopes, code_challenge
 INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
    VALUES ($1, $2, $3, $4, $5, 5,
      now() + make_interval(secs => 600))
    ON CONFLICT (user_code) DO NOTHING RETURNING user_code;
+
+-- lock_application_of_device: src/auth/oauth/device-requests.service.ts
+SELECT FROM oauth_applications
+   WHERE client_id = (SELECT client_id FROM oauth_device_requests WHERE user_code = $1) FOR KEY SHARE;
+
+-- lock_grant_of_device: src/auth/oauth/device-requests.service.ts
+SELECT FROM oauth_grants
+   WHERE id = (SELECT grant_id FROM oauth_device_requests WHERE device_code_hash = $1) FOR KEY SHARE;
+
+-- poll_device_request: src/auth/oauth/device-requests.service.ts
+SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired, grant_id,
+     denied_at IS NOT NULL OR EXISTS (
+       SELECT FROM oauth_grants g WHERE g.id = grant_id AND g.revoked_at IS NOT NULL) AS denied,
+     coalesce(polled_at > clock_timestamp() - make_interval(secs => interval_seconds - 1), false) AS too_fast
+   FROM oauth_device_requests WHERE device_code_hash = $1 AND client_id = $2 FOR UPDATE;
 
 -- add_oauth_grant: src/auth/oauth/grants.service.ts
 -- parameters: user_id, scopes, may_start_games, implicit_allowed, client_id
@@ -72,6 +95,24 @@ INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, 
        implicit_allowed = given.implicit_allowed OR excluded.implicit_allowed
    RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed;
 
+-- delete_oldest_oauth_codes: src/auth/oauth/oauth-tokens.service.ts
+DELETE FROM oauth_codes WHERE code_hash IN (
+    SELECT code_hash FROM oauth_codes WHERE grant_id = $1 ORDER BY expires_at DESC OFFSET 100 LIMIT 1000);
+
+-- delete_oldest_oauth_keys: src/auth/oauth/oauth-tokens.service.ts
+DELETE FROM api_keys WHERE id IN (
+    SELECT id FROM api_keys WHERE grant_id = $1 AND family_id IS NOT NULL ORDER BY id DESC OFFSET 1000 LIMIT 1000);
+
+-- delete_oldest_oauth_tokens: src/auth/oauth/oauth-tokens.service.ts
+WITH oldest AS (
+    DELETE FROM oauth_refresh_tokens WHERE token_hash IN (
+      SELECT token_hash
+      FROM (SELECT token_hash, used_at, row_number() OVER (PARTITION BY used_at IS NULL ORDER BY expires_at DESC) AS rank
+            FROM oauth_refresh_tokens WHERE grant_id = $1) t
+      WHERE rank > CASE WHEN used_at IS NULL THEN 1000 ELSE 100 END LIMIT 1000)
+    RETURNING api_key_id)
+  DELETE FROM api_keys WHERE id IN (SELECT api_key_id FROM oldest);
+
 -- store_oauth_code: src/auth/oauth/oauth-tokens.service.ts
 -- parameters: code_hash, grant_id, scopes, redirect_uri, code_challenge
 INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_challenge, expires_at, family_id)
@@ -79,6 +120,19 @@ INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_
      now() + make_interval(secs => 60), gen_random_uuid())
    ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
    RETURNING code_hash;
+
+-- count_attempt: src/auth/sign-in/attempts.service.ts
+-- parameters: hash, free, longest_seconds
+INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)
+  VALUES ($1, 1, now(), now() + interval '1 day')
+  ON CONFLICT (subject) DO UPDATE SET
+    failures = CASE WHEN old.expires_at < now() THEN 1 ELSE old.failures + 1 END,
+    blocked_until = now() + make_interval(secs => CASE
+      WHEN old.expires_at < now() OR old.failures + 1 < $2 THEN 0
+      ELSE least($3, power(2, least(old.failures + 1 - $2, 20))) END),
+    expires_at = now() + interval '1 day'
+  WHERE old.blocked_until <= now()
+  RETURNING failures;
 
 -- end_session: src/auth/sign-in/sessions.service.ts
 DELETE FROM sessions WHERE token_hash = $1 RETURNING id_token;

@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, type FindOptionsWhere, In, IsNull, type Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
+import { longRead } from '../../platform/database/statement';
 import { lockUser } from '../accounts/lock-user';
 import { User } from '../accounts/user.entity';
 import { hashApiKey, keyHint, newApiKey, listPeppers } from './api-key';
@@ -33,6 +34,13 @@ interface NewApiKey extends Pick<ApiKey, 'id' | 'created_at'> {
 
 /** Excludes the keys that apps hold. Includes expired ones until they are deleted. */
 const own = (user_id: number) => ({ user_id, grant_id: IsNull(), revoked_at: IsNull() });
+
+const COUNTED_REQUESTS = longRead<{ api_key_id: number; ago: number; requests: number }>(
+  'counted_requests_of_keys',
+  `SELECT api_key_id, today - day AS ago, requests
+   FROM api_key_requests, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) t
+   WHERE api_key_id = ANY ($1::bigint[]) AND day > today - ${COUNTED_DAYS} AND day <= today`,
+);
 
 @Injectable()
 export class ApiKeysService {
@@ -127,12 +135,7 @@ export class ApiKeysService {
   /** The number of requests per key on each of the last days, ending with today. */
   async countRequests(keys: readonly ApiKey[]): Promise<Map<number, number[]>> {
     const days = new Map(keys.map(({ id }) => [id, Array<number>(COUNTED_DAYS).fill(0)]));
-    const rows = await this.keys.query<{ api_key_id: number; ago: number; requests: number }[]>(
-      `SELECT api_key_id, today - day AS ago, requests
-       FROM api_key_requests, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) t
-       WHERE api_key_id = ANY ($1::bigint[]) AND day > today - ${COUNTED_DAYS} AND day <= today`,
-      [[...days.keys()]],
-    );
+    const rows = await this.database.rows(COUNTED_REQUESTS, [[...days.keys()]]);
     for (const { api_key_id, ago, requests } of rows)
       days.get(api_key_id)![COUNTED_DAYS - 1 - ago] = requests;
     return days;

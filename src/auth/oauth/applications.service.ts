@@ -4,6 +4,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Raw, type Repository } from 'typeorm';
 import { ApiKeysService } from '../keys/api-keys.service';
 import { Database } from '../../platform/database/database';
+import { statement } from '../../platform/database/statement';
 import { lockUser } from '../accounts/lock-user';
 import { OauthApplication } from '../accounts/oauth-application.entity';
 
@@ -14,6 +15,11 @@ export type ApplicationFields = Pick<
 
 export const MAX_APPLICATIONS = 50;
 export const MAX_LISTED = 1000;
+
+const LOCK_GRANTS = statement(
+  'lock_grants_of_application',
+  'SELECT FROM oauth_grants WHERE client_id = $1 ORDER BY id FOR UPDATE',
+);
 
 @Injectable()
 export class ApplicationsService {
@@ -62,7 +68,7 @@ export class ApplicationsService {
       const lock = { mode: 'pessimistic_write' } as const;
       if (!(await db.findOne(OauthApplication, { where: { user_id, client_id }, lock }))) return undefined;
       // Issuing a token locks the grant first, so no token can be issued from here on.
-      await db.query('SELECT FROM oauth_grants WHERE client_id = $1 ORDER BY id FOR UPDATE', [client_id]);
+      await this.database.rows(LOCK_GRANTS, [client_id], db);
       const keys = await this.keys.revokeIn(db, { grant_id: grantsTo(client_id) });
       await db.delete(OauthApplication, { client_id });
       return keys;

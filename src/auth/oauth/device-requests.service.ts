@@ -33,10 +33,26 @@ const pending = (user_code: string) => ({
 });
 
 // The rows that a request refers to are locked before it, in the order in which deletions lock them.
-const LOCK_APPLICATION = `SELECT FROM oauth_applications
-  WHERE client_id = (SELECT client_id FROM oauth_device_requests WHERE user_code = $1) FOR KEY SHARE`;
-const LOCK_GRANT = `SELECT FROM oauth_grants
-  WHERE id = (SELECT grant_id FROM oauth_device_requests WHERE device_code_hash = $1) FOR KEY SHARE`;
+const LOCK_APPLICATION = statement(
+  'lock_application_of_device',
+  `SELECT FROM oauth_applications
+   WHERE client_id = (SELECT client_id FROM oauth_device_requests WHERE user_code = $1) FOR KEY SHARE`,
+);
+const LOCK_GRANT = statement(
+  'lock_grant_of_device',
+  `SELECT FROM oauth_grants
+   WHERE id = (SELECT grant_id FROM oauth_device_requests WHERE device_code_hash = $1) FOR KEY SHARE`,
+);
+
+/** One second of tolerance for clocks and networks. */
+const POLL = statement<PollRow>(
+  'poll_device_request',
+  `SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired, grant_id,
+     denied_at IS NOT NULL OR EXISTS (
+       SELECT FROM oauth_grants g WHERE g.id = grant_id AND g.revoked_at IS NOT NULL) AS denied,
+     coalesce(polled_at > clock_timestamp() - make_interval(secs => interval_seconds - 1), false) AS too_fast
+   FROM oauth_device_requests WHERE device_code_hash = $1 AND client_id = $2 FOR UPDATE`,
+);
 
 const CREATE = statement<{ user_code: string }>(
   'create_device_request',
@@ -83,7 +99,7 @@ export class DeviceRequestsService {
 
   approve(user_id: number, user_code: string, may_start_games: boolean) {
     return this.database.transaction(async (db) => {
-      await db.query(LOCK_APPLICATION, [user_code]);
+      await this.database.rows(LOCK_APPLICATION, [user_code], db);
       const lock = { mode: 'pessimistic_write' } as const;
       const request = await db.findOne(OauthDeviceRequest, { where: pending(user_code), lock });
       if (!request) return undefined;
@@ -103,16 +119,8 @@ export class DeviceRequestsService {
   poll(client_id: string, device_code: string): Promise<Poll> {
     return this.database.transaction(async (db) => {
       const device_code_hash = sha256(device_code);
-      await db.query(LOCK_GRANT, [device_code_hash]);
-      // One second of tolerance for clocks and networks.
-      const [row] = await db.query<PollRow[]>(
-        `SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired, grant_id,
-                denied_at IS NOT NULL OR EXISTS (
-                  SELECT FROM oauth_grants g WHERE g.id = grant_id AND g.revoked_at IS NOT NULL) AS denied,
-                coalesce(polled_at > clock_timestamp() - make_interval(secs => interval_seconds - 1), false) AS too_fast
-         FROM oauth_device_requests WHERE device_code_hash = $1 AND client_id = $2 FOR UPDATE`,
-        [device_code_hash, client_id],
-      );
+      await this.database.rows(LOCK_GRANT, [device_code_hash], db);
+      const row = await this.database.row(POLL, [device_code_hash, client_id], db);
       if (!row) throw invalidGrant();
       if (row.denied) return { status: 'denied' };
       if (row.expired) return { status: 'expired' };

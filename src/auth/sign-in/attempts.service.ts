@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { type EntityManager, In } from 'typeorm';
 import { Database } from '../../platform/database/database';
 import { isConnectionLost } from '../../platform/database/sqlstates';
+import { statement } from '../../platform/database/statement';
 import { Attempt } from './attempt.entity';
 
 /** An account, IP address or user whose failed attempts are counted. After `free` failures, each one doubles the wait. */
@@ -26,27 +27,23 @@ export const setupSubject = limited('setup code', 5, 300);
 export const deviceCodeSubject = (user_id: number) => limited(`device code by ${user_id}`, 5, 900);
 export const downloadKeySubject = (user_id: number) => limited(`download key by ${user_id}`, 5, 900);
 
-const COUNT = `
-  INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)
-  VALUES ($1, 1, now(), now() + interval '1 day')
+const COUNT = statement<{ failures: number }>(
+  'count_attempt',
+  `INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)
+  VALUES ($hash, 1, now(), now() + interval '1 day')
   ON CONFLICT (subject) DO UPDATE SET
     failures = CASE WHEN old.expires_at < now() THEN 1 ELSE old.failures + 1 END,
     blocked_until = now() + make_interval(secs => CASE
-      WHEN old.expires_at < now() OR old.failures + 1 < $2 THEN 0
-      ELSE least($3, power(2, least(old.failures + 1 - $2, 20))) END),
+      WHEN old.expires_at < now() OR old.failures + 1 < $free THEN 0
+      ELSE least($longest_seconds, power(2, least(old.failures + 1 - $free, 20))) END),
     expires_at = now() + interval '1 day'
   WHERE old.blocked_until <= now()
-  RETURNING failures`;
+  RETURNING failures`,
+);
 
 class Blocked extends Error {}
 
 type HashedSubject = ReturnType<typeof inLockOrder>[number];
-
-/** Counts an attempt as a failure; returns false if attempts for the subject are blocked. */
-async function count(db: EntityManager, { hash, free, longest_seconds }: HashedSubject): Promise<boolean> {
-  const rows: unknown[] = await db.query(COUNT, [hash, free, longest_seconds]);
-  return rows.length > 0;
-}
 
 /** Counts attempts in the database, so that the waits apply to all replicas. */
 @Injectable()
@@ -60,7 +57,7 @@ export class AttemptsService {
     const subjects = inLockOrder(limited);
     try {
       await this.database.transaction(async (db) => {
-        for (const subject of subjects) if (!(await count(db, subject))) throw new Blocked();
+        for (const subject of subjects) if (!(await this.count(db, subject))) throw new Blocked();
       });
       return 0;
     } catch (error) {
@@ -84,7 +81,7 @@ export class AttemptsService {
     this.running.add(name);
     try {
       return await this.database.transaction(async (db) => {
-        if (!(await count(db, counted))) return { seconds: await this.wait(db, [counted]) };
+        if (!(await this.count(db, counted))) return { seconds: await this.wait(db, [counted]) };
         const found = await find(db);
         if (found) await uncount(db, hash);
         return { found };
@@ -92,6 +89,11 @@ export class AttemptsService {
     } finally {
       this.running.delete(name);
     }
+  }
+
+  /** Counts an attempt as a failure; returns false if attempts for the subject are blocked. */
+  private async count(db: EntityManager, { hash, free, longest_seconds }: HashedSubject): Promise<boolean> {
+    return (await this.database.row(COUNT, { hash, free, longest_seconds }, db)) !== undefined;
   }
 
   /** Records a success: deletes the failures of `forgotten`, and no longer counts this attempt for the others. */
