@@ -1803,6 +1803,12 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
    LEFT JOIN purchases p ON p.id = owned.purchase_id
    ORDER BY CASE WHEN $3::boolean THEN lower(coalesce(g.title, b.title)) END, owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC;
 
+-- lock_purchase_of_key: src/purchases/library/library.service.ts
+SELECT FROM purchases WHERE id = (SELECT purchase_id FROM download_keys WHERE key = $1) FOR SHARE;
+
+-- owner_of_key: src/purchases/library/library.service.ts
+SELECT coalesce(k.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(k.email) AND verified), (SELECT user_id FROM user_emails WHERE email = k.purchase_email AND verified)) AS owner, g.title FROM download_keys k JOIN games g ON g.id = k.game_id WHERE k.id = $1;
+
 -- owns_game: src/purchases/library/library.service.ts, small
 SELECT EXISTS (
   

@@ -9,7 +9,7 @@ import {
   type RowOf,
   text,
 } from '../../platform/database/packed-row';
-import { longRead, read } from '../../platform/database/statement';
+import { longRead, read, statement } from '../../platform/database/statement';
 import { isStorable } from '../../platform/input/readers';
 import { GAME_WITH_USER } from '../../games/game.row';
 import { DownloadKey } from '../keys/download-key.entity';
@@ -166,6 +166,15 @@ const OWNS_GAME = read<{ owns: boolean }>(
 export type Redemption = 'claimed' | 'already yours' | 'owned';
 
 /** Lists what a player owns, and claims keys without an owner. */
+const LOCK_PURCHASE_OF_KEY = statement(
+  'lock_purchase_of_key',
+  'SELECT FROM purchases WHERE id = (SELECT purchase_id FROM download_keys WHERE key = $1) FOR SHARE',
+);
+const KEY_OWNER = statement<{ owner: number | null; title: string }>(
+  'owner_of_key',
+  `SELECT ${selectKeyOwner('k')} AS owner, g.title FROM download_keys k JOIN games g ON g.id = k.game_id WHERE k.id = $1`,
+);
+
 @Injectable()
 export class LibraryService {
   constructor(private readonly database: Database) {}
@@ -217,10 +226,7 @@ export class LibraryService {
    */
   async redeem(db: EntityManager, user_id: number, key: string, again: boolean) {
     // A refund locks the purchase before the key, and the trigger that copies the buyer to the key locks it, too.
-    await db.query(
-      'SELECT FROM purchases WHERE id = (SELECT purchase_id FROM download_keys WHERE key = $1) FOR SHARE',
-      [key],
-    );
+    await this.database.rows(LOCK_PURCHASE_OF_KEY, [key], db);
     // The key's row is locked before it is read, so that only one of two players who enter it concurrently gets it.
     const found = await db
       .createQueryBuilder(DownloadKey, 'k')
@@ -229,17 +235,10 @@ export class LibraryService {
       .setLock('pessimistic_write')
       .getOne();
     if (!found) return undefined;
-    const [owned] = await db.query<{ owner: number | null; title: string }[]>(
-      `SELECT ${selectKeyOwner('k')} AS owner, g.title FROM download_keys k JOIN games g ON g.id = k.game_id WHERE k.id = $1`,
-      [found.id],
-    );
-    const { owner, title } = owned!;
-    if (owner !== null && Number(owner) !== user_id) return undefined;
-    const isOwned = async () => {
-      const [row] = await db.query<{ owns: boolean }[]>(OWNS_GAME.text, [found.game_id, user_id]);
-      return row!.owns;
-    };
+    const { owner, title } = (await this.database.row(KEY_OWNER, [found.id], db))!;
+    if (owner !== null && owner !== user_id) return undefined;
     const isNew = owner === null;
+    const isOwned = async () => (await this.database.row(OWNS_GAME, [found.game_id, user_id], db))!.owns;
     const result: Redemption = !isNew ? 'already yours' : !again && (await isOwned()) ? 'owned' : 'claimed';
     if (result === 'claimed')
       await db.update(DownloadKey, { id: found.id }, { user_id, claimed_at: () => 'now()' });
