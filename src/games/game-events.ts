@@ -3,16 +3,19 @@ import type { EventType } from '../events/event-type';
 import { canEdit } from './visibility';
 
 /**
- * The game of a user's webhook for all games that they can edit. Not null, because replicas of 0.1.0, which may still be
- * running, would notify the webhook of every sale of the store.
+ * The game of a user's webhook for all games that they can edit. Not null, because replicas of 0.1.0, which
+ * may still be running, would notify the webhook of every sale of the store.
  */
 export const ALL_OWN_GAMES = 0;
 
-/** Whether the webhook `w` is notified of the game `g`: one of the store by its game, one of a user only while the user can edit it. */
+/**
+ * Whether the webhook `w` is notified of events of the game `g`. A user's webhook is notified only while the
+ * user can edit the game.
+ */
 const RECEIVES = `((coalesce(w.game_id, ${ALL_OWN_GAMES}) = ${ALL_OWN_GAMES} OR g.id = w.game_id)
     AND (w.user_id IS NULL OR ${canEdit('g', 'w.user_id')}))`;
 
-/** Users who can edit a game of `ids`. Found once, not for each webhook. */
+/** Users who can edit a game of `ids`. Computed once and not for each webhook. */
 const editors = (ids: string) => `ARRAY(
   SELECT g.user_id FROM games g WHERE g.id = ANY (${ids})
   UNION SELECT a.user_id FROM game_admins a WHERE a.game_id = ANY (${ids}))`;

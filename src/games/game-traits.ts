@@ -4,8 +4,8 @@ import { statement } from '../platform/database/statement';
 export const gameTraitFor = (trait: string): string => (trait === 'demo' ? 'has_demo' : trait);
 
 /**
- * Whether the game $1 has the traits $2, according to the uploads that players see. Its other traits are unchanged,
- * because those of imported games may say more than their uploads.
+ * Whether the game $1 has the traits $2, according to the uploads that players see. Its other traits are
+ * unchanged, because an imported game may have traits that none of its uploads has.
  */
 export const UPDATE_TRAITS = statement(
   'game_update_traits',

@@ -15,13 +15,13 @@ const editableBy = (user: string, limit: string) => `(
    WHERE ga.user_id = ${user} AND g.user_id <> ${user} ${limit})) g`;
 
 const NEWEST_FIRST = 'g.created_at DESC, g.id DESC';
-/** Games that a small read may return. */
+/** Maximum number of games that a small read returns. */
 const FEW = 25;
 
 const editableGames = (limit: string) =>
   `SELECT ${GAME_ROW.sql} FROM ${editableBy('$1', limit)} ORDER BY ${NEWEST_FIRST} ${limit}`;
 
-// One row more than each may return.
+// Each statement reads one row more than its limit, to detect a longer list.
 export const FEW_EDITABLE_GAMES = read<Packed>('few_editable_games', editableGames(`LIMIT ${FEW + 1}`));
 const EDITABLE_GAMES = longRead<Packed>(
   'editable_games',

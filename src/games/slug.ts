@@ -1,6 +1,6 @@
 export const MAX_SLUG = 100;
 
-/** The last part of the URL of a game. Only dots would be a part of a path that leads elsewhere. */
+/** The last part of the URL of a game. A slug of only dots would change the path of the URL. */
 export const SLUG = /^\.*[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
 
 /** `Röde Orm 2` becomes `rode-orm-2`; empty for a title without Latin letters and digits. */

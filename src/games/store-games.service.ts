@@ -9,7 +9,7 @@ import { InvalidValue } from '../platform/input/input-values';
 import { readInteger } from '../platform/input/readers';
 import { Game } from './game.entity';
 
-/** Names that are compared with a mistyped one. */
+/** Maximum number of names that are compared with a mistyped one. */
 const MAX_CANDIDATES = 2000;
 
 type NewGame = Pick<Game, 'user_id' | 'owner_name' | 'slug' | 'title' | 'min_price'>;

@@ -1,6 +1,6 @@
 import { holdsKey } from '../purchases/ownership/key-owners';
 
-// Without it PostgreSQL may read all games that the user administers: docs/contributing/decisions/performance.md.
+// Without OFFSET 0, PostgreSQL may read all games that the user administers.
 const ONE_PROBE = 'OFFSET 0';
 
 /** Conditions for a WHERE clause: `game` is the alias of a game, `user` an expression such as `$1`. */

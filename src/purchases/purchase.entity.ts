@@ -89,7 +89,7 @@ export class Purchase {
   @Column('bigint', { nullable: true })
   bundle_id: number | null;
 
-  /** The ID came with an import; otherwise the service assigned it. */
+  /** Whether the ID is from an import; otherwise, the service assigned it. */
   @Column('boolean', { default: false })
   imported_id: boolean;
 

@@ -7,7 +7,7 @@ import type { RowsOrSlices } from '../platform/output/list-streams';
 import type { PurchasesRequest } from './purchase.dto';
 import { PURCHASE, type PurchaseRow } from './purchase.row';
 
-// Rows that one statement returns. Few, because a bundle may have thousands of games.
+// Maximum number of rows of one statement. It is low because a bundle may have thousands of games.
 export const MAX_SLICE = 100;
 
 /** `bought` selects the purchases of the game by $3. */
@@ -16,7 +16,10 @@ const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${boug
 
 const NEWEST_FIRST = 'p.created_at DESC, p.id DESC';
 
-/** Reads at most one row more than a short list has. No row: the caller can't edit the game. A row of nulls: no purchases. */
+/**
+ * Reads at most one row more than a short list has. No row: the caller can't edit the game. A row of nulls:
+ * no purchases.
+ */
 const lookup = (name: string, bought: string) =>
   read<PurchaseRow>(
     name,
@@ -45,10 +48,7 @@ const SLICE = longRead<PurchaseRow>(
 const boughtFrom = (address: string) =>
   `SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ${address}`;
 
-/**
- * A user's purchases of the game `g`. OFFSET 0: otherwise all purchases of the game may be read,
- * docs/contributing/decisions/performance.md.
- */
+/** A user's purchases of the game `g`. Without OFFSET 0, PostgreSQL may read all purchases of the game. */
 export const boughtBy = (user: string, butFrom = '') => `
   SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = ${user}
   UNION ALL SELECT purchase_id

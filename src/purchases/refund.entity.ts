@@ -4,7 +4,7 @@ import { PersonalData, StoredColumns } from '../platform/database/personal-data'
 import { TimestampColumn } from '../platform/database/timestamp.column';
 import { Purchase } from './purchase.entity';
 
-/** When a sale was refunded here. Imported refunds have none. */
+/** A refund that this service made. Imported refunds have no row. */
 @PersonalData({ type: 'refund' })
 @StoredColumns(
   {

@@ -8,7 +8,7 @@ import { Settings } from '../platform/config/settings';
 const IN_USE_INTERVAL_MS = 60_000;
 /** Folders of a process that was killed are deleted when they are unchanged for this time. */
 const STALE_MS = 10 * 60_000;
-/** BUILD_DIR can have other files, too. */
+/** Only these folders are deleted, because BUILD_DIR can contain other files. */
 const NAME = /^(build|signature)-\d+\./;
 
 /** Temporary folders in BUILD_DIR, one for each build that is processed or signed. */

@@ -52,7 +52,7 @@ export class BuildPruning {
     }
   }
 
-  /** Returns false if the build is in use by now. */
+  /** Returns false if the build is in use. */
   async prune({ id }: PrunedBuild): Promise<boolean> {
     const keys = await this.database.transaction(async (db) => {
       const rows = await this.database.execute([bind(LOCK_BUILD, [id]), bind(PRUNE_BUILD, [id])], db);

@@ -9,12 +9,12 @@ import { type Downloader, isFor } from './uploads.service';
 import { channelRow, type ChannelRow, type FlatChannelRow, selectChannels } from './upload.row';
 
 const MAX_CHANNELS = 500;
-/** Channels that a small read may return. */
+/** Maximum number of channels that a small read returns. */
 const FEW = 10;
 
 /**
- * The game `g` with this ID, or of the owner with the slug, that the user can edit. LIMIT: otherwise the planner may read
- * all games of the owner.
+ * The game `g` with this ID, or of the owner with the slug, that the user can edit. Without the LIMIT, the
+ * planner may read all games of the owner.
  */
 const EDITED_GAME = `g.id = coalesce($game_id, (
      SELECT o.id FROM users u

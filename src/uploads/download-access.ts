@@ -19,7 +19,8 @@ export const ACCESS_COLUMNS =
   'access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key';
 
 /**
- * For `$user_id` and `$download_key_id`: joins the user's permissions for the game `g`. OFFSET 0: each part runs once.
+ * Joins the user's permissions for the game `g`, with the parameters `$user_id` and `$download_key_id`. With
+ * OFFSET 0, each part runs once.
  */
 export const ACCESS = `
   CROSS JOIN LATERAL (

@@ -21,7 +21,10 @@ const NEW_SESSIONS = statement<{ uuid: string }>(
   `INSERT INTO counted_downloads (uuid) SELECT DISTINCT unnest($1::uuid[]) ON CONFLICT DO NOTHING RETURNING uuid`,
 );
 
-/** Short, because a transaction that counts for many games keeps their locks while it waits for one. */
+/**
+ * The timeout is short because a transaction that counts for many games keeps their locks while it waits for
+ * one.
+ */
 const SHORT_LOCK_TIMEOUT = statement(
   'short_lock_timeout',
   `SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout`,
@@ -45,7 +48,6 @@ export class DownloadCounts implements BeforeApplicationShutdown {
     this.writer.add(download);
   }
 
-  /** Writes all pending downloads. */
   flush(): Promise<void> {
     return this.writer.flush();
   }

@@ -50,7 +50,7 @@ const BUILD_FILE = read<BuildFileRow>(
    WHERE b.id = $build_id AND ${MAY_SEE}`,
 );
 
-/** Builds of a path, with the one that has no patch for it. */
+/** Maximum number of builds in an upgrade path, including the first one, which needs no patch. */
 const MAX_PATH = 50;
 
 const isSeen = (b: string) => `(target.edits OR ${isPublished(b)})`;
@@ -79,7 +79,6 @@ const UPGRADE_PATH = read<AccessRow & Pick<Upload, 'traits'> & BuildRow & FilesR
    FROM path JOIN builds b USING (id) ${BUILD_FILES} CROSS JOIN target ORDER BY path.place DESC`,
 );
 
-/** Builds that a user may download. */
 @Injectable()
 export class DownloadableBuilds {
   constructor(private readonly database: Database) {}

@@ -48,8 +48,8 @@ export class DownloadsService {
   }
 
   /**
-   * The URL of a file for anyone with the text of a download key. `visit`: all downloads of one visit with the key count
-   * as one.
+   * The URL of a file for anyone with the text of a download key. `visit`: all downloads of one visit with
+   * the key count as one.
    */
   async withKey({ id, key }: { id: number; key: string }, upload_id: number, visit: string): Promise<string> {
     const upload = await this.uploads.fileOfKey(key, upload_id);
@@ -63,7 +63,10 @@ export class DownloadsService {
     return url;
   }
 
-  /** The URL of a build's file, for a user who may download it. A signature isn't counted: it contains nothing of the game. */
+  /**
+   * The URL of a build's file, for a user who may download it. The download of a signature isn't counted,
+   * because a signature contains no part of the game.
+   */
   async build(request: DownloadBuildRequest, credential: Downloader, req: Request): Promise<string> {
     const file = await this.builds.file(request, credential);
     if (request.sub_type !== 'default') throw invalidBuildFile();
@@ -88,7 +91,10 @@ export class DownloadsService {
     return file_url ?? this.storage.downloadUrl(file_key!, filename);
   }
 
-  /** A session that was not issued for the game would add a row for each UUID that a client invents. */
+  /**
+   * Ignores sessions that weren't issued for the game, because otherwise each UUID that a client invents
+   * would add a row.
+   */
   private count(access: AccessRow, game_id: number, given: string | undefined, req: Request): void {
     const uuid = given?.toLowerCase();
     const inSession =

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 
-/** The keys of the files that this service stores, which begin with the ID of their game. Imported records have others. */
+/**
+ * The keys of the files that this service stores, which begin with the ID of their game. Imported records
+ * have others.
+ */
 export const OWN_KEY = '^[0-9]{1,18}/([0-9a-f-]{36}|builds)/';
 
 const MAX_NAME = 100;

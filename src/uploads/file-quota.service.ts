@@ -32,8 +32,8 @@ export class FileQuota {
   ) {}
 
   /**
-   * Throws if the files of the owner of the game would exceed FILES_QUOTA_BYTES with these bytes. In the transaction
-   * that stores them, because it locks the owner.
+   * Throws if the files of the owner of the game would exceed FILES_QUOTA_BYTES with these bytes. Must run in
+   * the transaction that stores them, because it locks the owner.
    */
   async requireSpace(game_id: number, bytes: number, db: EntityManager): Promise<void> {
     const { FILES_QUOTA_BYTES: quota } = this.settings;

@@ -11,7 +11,7 @@ import type { FoundFile } from './storage/folder-storage';
 export const FILES_EACH = 32;
 // A response has one chunk in memory, and about as much in the socket.
 const CHUNK_BYTES = 16 * 1024;
-// Less than the deadline of the request.
+// A response must start before the deadline of the request.
 export const MAX_WAIT_MS = 1500;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -28,7 +28,7 @@ export class FileResponses {
   private readonly newest = new WeakMap<object, Promise<void>>();
 
   constructor({ maxConnections }: Descriptors) {
-    // Each of them has a descriptor beside that of its connection.
+    // Each response uses a file descriptor in addition to that of its connection.
     const running = Math.ceil(maxConnections / 4);
     this.limit = new ConcurrencyLimit({
       accepted: 2 * running,
@@ -37,12 +37,15 @@ export class FileResponses {
     });
   }
 
-  /** A response that sends a file to save, or a range of it. Waiting responses have not looked for it yet. */
+  /**
+   * A response that sends a file to save, or a range of it. A waiting response hasn't looked for the file
+   * yet.
+   */
   response(find: FindFile, filename: string): WebResponse {
     return new FileResponse((res) => this.send(res, find, filename));
   }
 
-  /** Sends it when the limit allows it. Rejects with 503 after MAX_WAIT_MS. */
+  /** Sends the file when the limit allows it. Rejects with 503 after MAX_WAIT_MS. */
   private async send(res: Response, find: FindFile, filename: string): Promise<void> {
     const { exchange } = res.req;
     // A long download doesn't count as work. The minimum transfer rate applies.
@@ -51,7 +54,7 @@ export class FileResponses {
     const closed = new Promise<void>((resolve) => res.once('close', resolve));
     const previous = this.newest.get(exchange.connection);
     this.newest.set(exchange.connection, closed);
-    // Pipelined files would stay open for as long as the client doesn't read the first.
+    // Without this wait, pipelined files would stay open for as long as the client doesn't read the first.
     await previous;
     const signal = AbortSignal.timeout(MAX_WAIT_MS);
     const sent = () => Promise.race([closed, sendFile(res, find, filename)]);

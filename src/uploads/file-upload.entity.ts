@@ -61,7 +61,7 @@ export class FileUpload {
   @Column('boolean', { default: false })
   hidden: boolean;
 
-  /** The upload that gets this file. */
+  /** The upload whose file is replaced by this one. */
   @Column('bigint', { nullable: true })
   replaces: number | null;
 

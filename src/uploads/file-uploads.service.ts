@@ -19,7 +19,7 @@ import { Upload } from './upload.entity';
 import { LOCK_GAME, UploadEditsService } from './upload-edits.service';
 
 const LEASE_MS = 60_000;
-/** Files that a process copies at the same time, and those of one seller. */
+/** Maximum number of files that a process stores at the same time, in total and for one seller. */
 const STORING = { accepted: Infinity, running: 2, each: 1 };
 
 export type NewFileUpload = Pick<
@@ -152,7 +152,7 @@ export class FileUploadsService implements OnApplicationShutdown {
   /** Returns the path to which the browser sends the parts. */
   async start(file: NewFileUpload, { user_id }: Editor): Promise<{ id: string; path: string }> {
     const { game_id, replaces } = file;
-    // Both check that the user can edit the game.
+    // Both calls check that the user can edit the game.
     if (replaces === null) await this.uploads.list(game_id, user_id);
     else await this.uploads.one(game_id, replaces, user_id);
     const { id } = await this.sessions.create(game_id, file.size);
@@ -274,7 +274,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     const { id, game_id, filename, traits, replaces } = file;
     if (!(await this.database.row(LOCK_GAME, [game_id, user_id], db)))
       throw new Rejected('You can no longer edit the game.');
-    // Nothing was listed if another process did it after this one had lost its lease.
+    // If this process lost its lease, another process may have listed the file already.
     const claimed = await db.update(
       FileUpload,
       { id, state: 'storing' },

@@ -32,7 +32,7 @@ const IS_USED = `(EXISTS (SELECT FROM uploads WHERE ${IS_ELSEWHERE}) OR EXISTS (
                 WHERE b.game_id = ${GAME_OF_KEY} AND f.file_key = q.file_key)
    ELSE false END) AS is_used`;
 
-// The time of this process has no microseconds.
+// Times of this process have no microseconds, unlike those of the database.
 const IS_DUE = (due_at: string, now: string) => `date_trunc('milliseconds', ${due_at}) <= ${now}`;
 
 /** The files that are due at $1 after the key $2; $3: only these. */
@@ -50,7 +50,7 @@ const FORGET = statement(
 
 const POSTPONE = statement('postpone_unused_file', 'UPDATE unused_files SET due_at = $2 WHERE file_key = $1');
 
-/** Deletes stored files that no record uses any more, also after a process was killed. */
+/** Deletes stored files that no record uses, including those of processes that were killed. */
 @Injectable()
 export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger('Files');
@@ -67,7 +67,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
   ) {}
 
   onApplicationBootstrap(): void {
-    // Without an adapter this is an operator's command.
+    // Without an HTTP adapter, this process runs an operator's command.
     if (!this.host.httpAdapter) return;
     this.timer = setInterval(() => this.wake(), SWEEP_INTERVAL_MS * (0.8 + Math.random() / 5)).unref();
   }
@@ -77,14 +77,18 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
     await this.running;
   }
 
-  /** Must be called before a file is stored, so that it is deleted if this process is killed before it records the file. */
+  /**
+   * Must be called before a file is stored, so that the file is deleted if this process is killed before
+   * recording the file.
+   */
   async announce(file_key: string): Promise<void> {
     const due = new Date(this.clock.now() + ANNOUNCED_MS);
     await this.database.rows(RECORD_UNUSED, [[file_key], due]);
   }
 
   /**
-   * Called in the transaction that forgets files whose keys this service didn't choose. Triggers record the others.
+   * Records files whose keys this service didn't choose. Must run in the transaction that removes them from
+   * their records. Triggers record the others.
    */
   async record(keys: readonly (string | null)[], db?: EntityManager): Promise<void> {
     const known = keys.filter((key) => key !== null);
@@ -92,24 +96,24 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
     await this.database.execute([bind(RECORD_UNUSED, [known, new Date(this.clock.now())])], db);
   }
 
-  /** Deletes files that no record uses. What fails is logged, and repeated by the next sweep. */
+  /** Deletes files that no record uses. Failures are logged, and repeated by the next sweep. */
   async delete(keys: readonly string[]): Promise<void> {
     await this.record(keys);
     await this.deleteDue(keys);
   }
 
-  /** Deletes in the background what is due. */
+  /** Deletes due files in the background. */
   wake(): void {
     this.sweeps++;
     this.running = this.running.then(() => (--this.sweeps === 0 ? this.deleteDue() : undefined));
   }
 
-  /** Waits for what was begun in the background. */
+  /** Waits for deletions that started in the background. */
   async settled(): Promise<void> {
     await this.running;
   }
 
-  /** Deletes what is due: all files, or some that were recorded in transactions. */
+  /** Deletes due files: all of them, or only those with these keys. */
   async deleteDue(keys: readonly string[] | null = null): Promise<void> {
     if (this.storage instanceof NoStorage) return;
     const now = new Date(this.clock.now());

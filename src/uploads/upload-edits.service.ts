@@ -22,7 +22,7 @@ export const OWN_UPLOADS = longRead<FlatUploadRow | { id: null }>(
   'user $2',
 );
 
-/** Locks the game before every change of its uploads, so that two of them see each other's. */
+/** Locks the game before every change of its uploads, so that concurrent changes see each other. */
 export const LOCK_GAME = statement<{ id: number }>(
   'uploads_lock_game',
   `SELECT g.id FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')} FOR NO KEY UPDATE OF g`,

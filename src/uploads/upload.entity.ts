@@ -29,7 +29,10 @@ export const MAX_DISPLAY_NAME = 500;
 
 const quotedList = (values: readonly string[]) => values.map((value) => `'${value}'`).join(', ');
 
-/** A file that players download. Exactly one of `size` (with the file's key or URL), `channel_name` and `external_url` is set. */
+/**
+ * A file that players download. Exactly one of `size` (with the file's key or URL), `channel_name` and
+ * `external_url` is set.
+ */
 @StoredColumns({
   columns: [
     'id',

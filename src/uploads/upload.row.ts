@@ -9,7 +9,7 @@ export interface BuildRow extends Pick<Build, 'id' | 'game_id' | 'user_version' 
   updated_at: string;
 }
 
-/** An upload with its file: of an upload for a channel, the file of the newest build. */
+/** An upload with its file. The file of a channel's upload is that of the newest build. */
 export interface UploadRow extends Omit<Upload, 'game'> {
   build: BuildRow | null;
 }
@@ -94,7 +94,7 @@ export const BUILD_FILES = PUSHED_FILE_TYPES.map(
   LEFT JOIN build_files ${type} ON ${type}.build_id = b.id AND ${type}.type = '${type}' AND ${type}.file_key IS NOT NULL`,
 ).join('');
 
-/** The select list of a build that an outer join may not find. CASE, so that nothing is looked up in that case. */
+/** The select list of a build that an outer join may not find. CASE prevents lookups for a missing build. */
 const selectFoundBuild = (b: string, prefix: string, upload_id: string) =>
   Object.entries(buildColumns(b, upload_id))
     .map(([name, sql]) => {
@@ -124,8 +124,8 @@ export const uploadsWith = (condition: string) => `
   WHERE ${condition}`;
 
 /**
- * Channels `f` of the game `g`: the oldest upload of each, with its newest builds. The head is null if it is the build with
- * the file. Nothing needs to look for the upload of these builds.
+ * Channels `f` of the game `g`: the oldest upload of each, with its newest builds. The head is null if it is
+ * the build with the file.
  */
 export const selectChannels = (condition: string, limit: string) => `
   SELECT ${UPLOAD_ROW},
@@ -151,7 +151,10 @@ function buildReader<Prefix extends string>(prefix: Prefix): (row: FoundBuildRow
     row[`${prefix}_id`] === null ? null : (copy(row) as unknown as BuildRow);
 }
 
-/** Copies columns to properties: `[property, column]`. Spreading a row of 50 columns takes longer, and the garbage collector copies the result twice. */
+/**
+ * Copies columns to properties: `[property, column]`. Spreading a row of 50 columns takes longer and creates
+ * more garbage.
+ */
 function columnCopier(columns: [property: string, column: string][]) {
   // A copy keeps the hidden class; adding properties one by one changes it with each.
   const empty = Object.fromEntries(columns.map(([property]) => [property, null]));

@@ -27,9 +27,9 @@ import {
 } from './upload.row';
 
 const MAX_UPLOADS = 1000;
-/** Uploads of a game that a small read may return. */
+/** Maximum number of uploads of a game that a small read returns. */
 const MAX_SHORT = 50;
-/** Files of a game on the page that lists a player's games. */
+/** Maximum number of files of a game on the page that lists a player's games. */
 export const MAX_SHOWN = 30;
 const MAX_BUILDS = 200;
 
@@ -174,7 +174,8 @@ export class UploadsService {
   ): Promise<Row> {
     const values = { upload_id, ...accessValues(credential, download_key_id) };
     const row = await this.database.row(statement, values);
-    // This comes before the permission: a user should not buy the game for an upload that has nothing to download.
+    // Visibility is checked before the permission: a user should not buy the game for an upload that has
+    // nothing to download.
     const isSeen = row !== undefined && (row.edits || !row.hidden);
     if (!isSeen || !isFor(credential, row.game_id) || !isThere(row)) throw invalidUpload();
     requireDownload(row, row.traits, download_key_id);

@@ -5,7 +5,7 @@ import { UploadsModule } from '../../uploads/uploads.module';
 import { GameEditsController } from './game-edits.controller';
 import { GameEditsService } from './game-edits.service';
 
-/** Comes after the modules of what belongs to a game, which is deleted with it. */
+/** Depends on the modules whose records are deleted with a game. */
 @Module({
   imports: [AuthModule, IdempotencyModule, UploadsModule],
   controllers: [GameEditsController],

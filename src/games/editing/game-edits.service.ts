@@ -21,14 +21,15 @@ import type { CreateGameRequest, EditedGameResponse, UpdateGameRequest } from '.
 
 export const MAX_GAMES = 10_000;
 
-// Works like the lock of an owner of collections.
+// Serializes one user's requests to create games, so that they can't exceed MAX_GAMES.
 const LOCK_OWNER = statement(
   'game_owner_lock',
   'SELECT pg_advisory_xact_lock(7305810, hashint8($1::bigint))',
   'user $1',
 );
 
-// A price makes a game one that can be bought. It stays one, because buyers can pay more than the minimum price.
+// A game with a price gets `can_be_bought`. It keeps the trait without a price, because buyers can pay more
+// than the minimum price.
 export const CREATE_GAME = statement<Packed & { developer: boolean; full: boolean }>(
   'game_create',
   `WITH account AS (SELECT u.id, u.developer FROM users u WHERE u.id = $user_id),
@@ -65,7 +66,7 @@ export const UPDATE_GAME = statement<Packed>(
   'game $game_id',
 );
 
-// The game to delete, as the deletions of imports name it.
+// The game to delete, in the form that the statements of game deletions expect.
 const GAME_TO_DELETE = '(SELECT g.id FROM games g WHERE g.id = $1 AND g.user_id = $2) t';
 
 const LOCK_COLLECTIONS = statement('game_delete_lock_collections', lockBeforeDeletion(GAME_TO_DELETE));
@@ -156,7 +157,7 @@ export class GameEditsService {
   async delete({ game_id }: { game_id: number }, editor: Editor, key?: RetryKey): Promise<SuccessResponse> {
     const remove = async (manager: EntityManager): Promise<SuccessResponse> => {
       const ids = [game_id, editor.user_id];
-      // Collections before games, in the order in which other writes lock them.
+      // Collections are locked before games, in the order in which other writes lock them.
       const getRows = await this.database.execute(
         [bind(LOCK_COLLECTIONS, ids), bind(LOCK_GAME, ids)],
         manager,

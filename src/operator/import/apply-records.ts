@@ -51,10 +51,10 @@ export async function applyRecords(
   problems.throwIfAny();
   for (const type of await findAhead(tables, given)) await reserveIds(tables, type);
 
-  // Sales lock games last, and in the order of their IDs. A partial game is locked already, and another slug may be that
-  // of a new game.
+  // Sales lock games last, in the order of their IDs, and so does the import. It locks games earlier if they
+  // are partial, or if their slugs change, because a new game may take such a slug.
   let gamesLast = false;
-  // Collections first, in the order in which the service locks them.
+  // Collections are first because the service locks them before other records.
   for (const type of given.toSorted((a, b) => Number(b === COLLECTION) - Number(a === COLLECTION)))
     if (!(await findStored(tables, type))) await tables.createEmpty(type.changed);
     else if ((await findChanged(tables, type)) > 0 && !type.isDeletedByService) {

@@ -18,13 +18,13 @@ const STAGED_GAMES = `
   SELECT b.id, ARRAY(SELECT game_id FROM unnest(b.game_ids) AS game_id ORDER BY 1) AS game_ids
   FROM ${BUNDLE.records.name} b`;
 
-/** Lists of thousands of games are stored as they are. PostgreSQL would spend most of the time on compressing them. */
+/** Compressing lists of thousands of games would take most of the time of an import. */
 const avoidCompression = (tables: TemporaryTables) =>
   tables.query(`ALTER TABLE ${PURCHASE.records.name} ALTER game_ids SET STORAGE EXTERNAL`);
 
 /**
- * Completes the purchases that name a bundle in place of games: a new one has the games of the bundle, and one that is
- * stored as a purchase of this bundle keeps its own.
+ * Completes the purchases that name a bundle instead of games: a new purchase gets the games of the bundle,
+ * and a stored purchase of this bundle keeps its own.
  */
 export async function completeBundleSales(tables: TemporaryTables): Promise<void> {
   const named = `SELECT bundle_id FROM ${PURCHASE.records.name} WHERE bundle_id IS NOT NULL AND game_ids IS NULL`;
@@ -50,12 +50,13 @@ export async function completeBundleSales(tables: TemporaryTables): Promise<void
   );
 }
 
-/** Whether a purchase `p` can be of use to a buyer. */
+/** Whether a purchase `p` gives its buyer access, or may do so later. */
 const isOpen = `p.status IN ('complete', 'pending')`;
 
 /**
- * Gives the games of bundles with `extend` to their earlier buyers: purchases of the stream get them, and other stored
- * ones are added to the stream. No sale of such a bundle is missed, because sales lock the bundle, too.
+ * Gives the games of bundles with `extend` to their earlier buyers: adds the games to purchases in the
+ * stream, and adds other stored purchases to the stream. Sales lock the bundle too, so none of them is
+ * missed.
  */
 export async function extendPurchases(tables: TemporaryTables): Promise<void> {
   if (!tables.rowCount(BUNDLE.records)) return;

@@ -61,7 +61,7 @@ const taken = (type: RecordType, several: boolean): string[] =>
     return several ? [claimedTwice(rows, columns, type.subject, what), stored] : [stored];
   });
 
-/** Finds values of stored records. Records may swap values, but only within one import. */
+/** Finds values that stored records already have. The records of one import may swap values. */
 function takenByStored(type: RecordType, unique: Unique, rows: string): string {
   const { what, stored, owner = 't.id', taken = `${what} is taken by ${type.name}`, field } = unique;
   const released = field ? `AND ${given(type.fields, field, 'o')}` : '';

@@ -21,9 +21,9 @@ export const SALES: TemporaryTable = {
 
 const has = (field: string) => given(PURCHASE.fields, field);
 
-// Shares of new and changed purchases minus stored shares, split like in the view purchase_shares: a game gets one more
-// minor unit if its place is not above the remainder. Purchases of several games are grouped by their lists first, because
-// there may be thousands of purchases with the same thousands of games.
+// Shares of new and changed purchases minus stored shares, split as in the view purchase_shares: a game gets
+// one more minor unit if its place is not above the remainder. Purchases of several games are grouped by
+// their lists first, because thousands of purchases may have the same thousands of games.
 const CHANGES_OF_SALES = `
   WITH sold AS (
     SELECT s.game_ids, cardinality(s.game_ids) AS games, s.currency, 1 AS purchases, s.amount,
@@ -60,19 +60,19 @@ const CHANGES_OF_SALES = `
   FROM shares GROUP BY game_id, currency, day HAVING sum(purchases) <> 0 OR sum(amount) <> 0`;
 
 /**
- * Returns the number of changes. Called before all writes: purchases count as new if they weren't stored at that time, and concurrent writes
- * may change some in between.
+ * Returns the number of changes. Must run before all writes, because purchases count as new if they aren't
+ * stored at this time, and concurrent writes may change some later.
  */
 export const findSales = (tables: TemporaryTables): Promise<number> =>
   tables.materialize(SALES, CHANGES_OF_SALES);
 
-/** The purchases of each game `s`, so that new games are written only once. */
+/** The purchases of each game `s`, so that new games are written with their final count. */
 export const PURCHASES_OF_GAMES = `
   LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM ${SALES.name} GROUP BY game_id) d ON d.game_id = s.id`;
 
 /**
- * Run last, because other sales of the same games wait from here on. `newGames`: a query for games that were written
- * with their count.
+ * Must run last, because it locks the games: other sales of these games wait until the import ends.
+ * `newGames`: a query for games that were written with their count.
  */
 export async function changeSales(tables: TemporaryTables, newGames: string | undefined) {
   // A sum that a concurrent sale makes too large violates a constraint, and the import is repeated.

@@ -2,7 +2,7 @@ import type { TemporaryTables } from './temporary-tables';
 import { UNCOUNTED } from './value-types';
 import type { RecordType } from './record-types/record-type';
 
-/** The advisory locks of sequences. */
+/** First key of the advisory locks of sequences. */
 const SEQUENCE_LOCKS = 7_305_812;
 
 const sequenceName = ({ table }: RecordType) => `${table}_id_seq`;
@@ -28,9 +28,9 @@ export async function findAhead(tables: TemporaryTables, types: RecordType[]): P
 export async function reserveIds(tables: TemporaryTables, type: RecordType): Promise<void> {
   const sequence = sequenceName(type);
   await tables.query('SAVEPOINT reserve');
-  // Two concurrent imports could move it back.
+  // Without the lock, two concurrent imports could move the sequence back.
   await tables.query(`SELECT pg_advisory_xact_lock(${SEQUENCE_LOCKS}, '${sequence}'::regclass::oid::int)`);
   await tables.query(`SELECT setval('${sequence}', id) FROM (${highestAhead(type)}) ahead`);
-  // Releases the lock, and leaves the sequence unchanged.
+  // Releases the lock. The sequence keeps its value, because setval can't be rolled back.
   await tables.query('ROLLBACK TO SAVEPOINT reserve');
 }

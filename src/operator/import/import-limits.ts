@@ -6,7 +6,7 @@ import type { ImportQueue } from './import-records';
 import { MAX_SMALL_BYTES } from './import-size';
 import { MAX_CONNECTIONS } from './import-thread';
 
-/** Imports of one process over HTTP: those that run, and those with the waiting ones. */
+/** Limits of imports over HTTP in one process. `accepted` includes waiting imports. */
 export const QUEUES = {
   small: { running: MAX_CONNECTIONS, accepted: 256 },
   large: { running: 1, accepted: 8 },
@@ -15,7 +15,7 @@ export const QUEUES = {
 export const MAX_WAIT_MS = 5000;
 /** Limit of buffered imports that may be small, from their first byte to their response. */
 export const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
-/** A large import takes longer than a request. */
+/** Clients wait longer to retry a large import, because large imports run for longer. */
 const RETRY_AFTER_SECONDS = { small: 1, large: 10 };
 
 /** Limits the resources of imports over HTTP. No client can use all of them. */
@@ -27,7 +27,7 @@ export class ImportLimits {
   };
   private readonly bytes = new Quota(MAX_BUFFERED_BYTES);
 
-  /** A waiting large import has no thread, and its body is not read, so its client has to wait. */
+  /** A waiting large import uses no thread, and its body isn't read, so its client has to wait. */
   run<Result>(
     queue: ImportQueue,
     client: Client,

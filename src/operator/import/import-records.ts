@@ -25,7 +25,8 @@ const MIN_NEW_TO_ANALYZE = 10_000;
 const IMPORT_LOCK = 7_305_808;
 /** Attempts to apply the records, because concurrent writes may interfere. */
 const MAX_ATTEMPTS = 6;
-// Below the server's deadlock_timeout of 1 s, so that a deadlock never cancels an import of many records instead.
+// The server's deadlock_timeout is 1 s. A shorter lock timeout prevents a deadlock from canceling a large
+// import.
 const LOCK_TIMEOUT_MS = 400;
 
 export type Progress =
@@ -79,8 +80,8 @@ export async function importRecords(
 }
 
 /**
- * Imports a stream in one transaction, without timeouts of statements. Rejects with ImportProblems if records are invalid.
- * `connect` is for a second connection, which cancels a statement.
+ * Imports a stream in one transaction, without timeouts of statements. Rejects with ImportProblems if records
+ * are invalid. `connect` is for a second connection, which cancels a statement.
  */
 export async function importOn(
   client: ClientBase,
@@ -103,9 +104,9 @@ export async function importOn(
     await client.query('COMMIT');
     return summary;
   } catch (error) {
-    // Afterwards, the connection may have another transaction.
+    // A late cancellation could affect the next transaction of the connection.
     await cancelled;
-    // Fails on a lost connection, for which the server rolls back on its own.
+    // If the connection is lost, the server rolls back on its own.
     await client.query('ROLLBACK').catch(() => {});
     if (signal?.aborted) throw signal.reason;
     // After the checks, a constraint fails only because of a concurrent write.
@@ -122,7 +123,7 @@ async function cancelStatement(connect: () => Promise<Client>, pid: number | und
   await client?.end().catch(() => {});
 }
 
-/** Returns the server's process: behind a pooler, the client knows it only within a transaction. */
+/** Returns the ID of the server process. A client behind a pooler knows it only within a transaction. */
 async function prepareTransaction(client: ClientBase, queue: ImportQueue): Promise<number> {
   // Timeouts are for requests, JIT compilation isn't worthwhile for statements that run once, and few statistics are
   // enough for temporary tables.
@@ -234,7 +235,7 @@ async function stage(
   await staging.finish();
 }
 
-/** Ends when the signal is aborted, even if the source sends nothing, like a terminal. */
+/** Ends when the signal is aborted, even while the source, such as a terminal, sends nothing. */
 export async function* untilAborted(
   source: AsyncIterable<Buffer>,
   signal: AbortSignal,

@@ -39,8 +39,8 @@ function errorFrom(failure: ThreadFailure): Error {
 }
 
 /**
- * Imports on a thread, because one line may take a second. The main thread only passes on chunks when requested. The
- * thread starts with the first import.
+ * Imports on a separate thread, because one line may take a second. The main thread passes on chunks only
+ * when they are requested. The thread starts with the first import.
  */
 export class ImportThread {
   private worker: Worker | undefined;
@@ -65,7 +65,7 @@ export class ImportThread {
           else if ('summary' in message) resolve(message.summary);
           else reject(errorFrom(message.failure));
         });
-        // The thread has ended.
+        // The port closes when the thread ends.
         port.on('close', () => reject(new OperatorError('The import crashed.')));
         this.worker ??= this.start();
         this.worker.postMessage({ ...request, port: port2 }, [port2]);
@@ -76,7 +76,7 @@ export class ImportThread {
     }
   }
 
-  /** Closes its connections, so that the server rolls back. */
+  /** Terminates the thread, which closes its connections, so that the server rolls back. */
   async end(): Promise<void> {
     const { worker } = this;
     this.worker = undefined;

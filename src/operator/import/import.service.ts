@@ -32,8 +32,8 @@ interface Sent {
 @Injectable()
 export class ImportService implements OnModuleDestroy {
   private readonly stopping = new AbortController();
-  // Not AbortSignal.any: a signal that lives as long as the process would retain each of them until a garbage
-  // collection.
+  // AbortSignal.any isn't used, because a signal that exists as long as the process would retain each
+  // combined signal until a garbage collection.
   private readonly running = new Map<AbortController, Promise<unknown>>();
   private readonly records: Counter;
 
@@ -147,6 +147,6 @@ export class ImportService implements OnModuleDestroy {
   }
 }
 
-/** Keys end with their users and apps, too. */
+/** API keys also stop working when their users or apps are deleted. */
 const endsKeys = ({ api_keys, users, oauth_applications }: ImportSummary) =>
   Boolean(api_keys?.changed || api_keys?.deleted || users?.deleted || oauth_applications?.deleted);

@@ -37,7 +37,7 @@ async function importFrom(port: MessagePort, { queue, mayImportCredentials, key 
     if (message === 'abort') interruption.abort();
     else receive(message.chunk);
   });
-  // The port is closed when the client disconnects, too.
+  // The port also closes when the client disconnects.
   port.on('close', () => interruption.abort());
   const fingerprint = key && startFingerprint(key);
   async function* chunks(): AsyncGenerator<Buffer> {

@@ -8,8 +8,8 @@ import { REJECTED_IDS } from './staging';
 import { lockChangedKeys } from './write-records';
 
 /**
- * Completes records with missing required fields from stored ones. These are locked, because the values read are
- * written back. Rejected records were staged only for this, and are removed.
+ * Completes records with missing required fields from stored records. Locks the stored ones, because their
+ * values are written back. Removes rejected records, which are staged only for this step.
  */
 export async function completePartial(tables: TemporaryTables, type: RecordType, problems: Problems) {
   const { table, key, records, lists } = type;

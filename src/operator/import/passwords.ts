@@ -10,8 +10,8 @@ const PASSWORD = USER.records.columns.findIndex(({ name }) => name === 'password
 let hashing: Promise<unknown> = Promise.resolve();
 
 /**
- * Stages users with the hashes of their passwords, and empties the list. An unchanged password keeps its hash. Imports on
- * the same thread do this one after the other.
+ * Stages users with the hashes of their passwords, and empties the list. An unchanged password keeps its
+ * hash. Imports on the same thread do this one after the other.
  */
 export function stageWithPasswords(...batch: Parameters<typeof hashAndStage>): Promise<void> {
   const hashed = hashing.then(() => hashAndStage(...batch));
@@ -31,7 +31,7 @@ async function hashAndStage(
   );
   const stored = new Map(rows.map((row) => [Number(row.id), row.password_hash]));
 
-  // A hash takes 19 MiB and a core, so this many run at once as there are cores.
+  // A hash takes 19 MiB and a core, so at most one hash per core runs at a time.
   const waiting = users.values();
   const work = async () => {
     for (const { user_id, password, row } of waiting) {

@@ -16,7 +16,7 @@ export class Problems {
 
   add(line: number, text: string) {
     this.count++;
-    // Problems come in the order of their lines.
+    // Problems are added in the order of their lines.
     if (this.listed.length < MAX_LISTED) this.listed.push({ line, text });
   }
 

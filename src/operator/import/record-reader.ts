@@ -10,7 +10,7 @@ import { USER } from './record-types/user';
 import { hasRepeatedName } from './repeated-names';
 import { REJECTED_IDS, type StagedRow, type Staging } from './staging';
 
-/** A user to stage when the password is hashed. */
+/** A user to stage once the password is hashed. */
 export interface WithPassword {
   row: StagedRow;
   user_id: number;
@@ -100,7 +100,7 @@ export class RecordReader {
 
     const row = [line, present, ...cells];
     if (this.isRejected(type, record, line)) {
-      // Whether absent fields are required is known after a look-up, which needs a valid key.
+      // Whether absent fields are required is known only after a lookup, which needs a valid key.
       if (isPartial && (record[type.fields[0]!.name] == null || cells[0] !== NULL))
         this.staging.stage(type.records, row);
       return;

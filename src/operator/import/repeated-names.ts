@@ -1,4 +1,4 @@
-/** A quotation mark before a colon: the end of a name, or seldom part of a string. */
+/** A quotation mark before a colon: the end of a name, or rarely part of a string. */
 const NAME_END = /"\s*:/g;
 const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g;
 
@@ -14,7 +14,7 @@ export function hasRepeatedName(text: string, record: object): boolean {
   return exact > names;
 }
 
-/** This isn't recursive, because a client decides how deep its record is. */
+/** Counts names without recursion, because a client decides how deeply its record is nested. */
 function namesIn(record: object): number {
   const pending = [record];
   let names = 0;

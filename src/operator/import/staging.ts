@@ -21,7 +21,7 @@ interface Staged {
   pending: string;
 }
 
-// Large compared with the cost of a round trip; there are about twenty such batches.
+// A batch is large compared with the cost of a round trip. About twenty tables can each have a pending one.
 const BATCH_CHARACTERS = 256 * 1024;
 
 /** Copies the rows of a stream to temporary tables while it is read. Creates only the tables of types that occur. */
@@ -46,13 +46,14 @@ export class Staging {
       await this.copying;
       await this.create(table, staged);
       this.copying = this.copy(table, batch);
-      // Awaited before the next statement; not an unhandled rejection until then.
+      // The promise is awaited before the next statement. Until then, a rejection must not count as
+      // unhandled.
       this.copying.catch(() => {});
     }
   }
 
   async finish() {
-    // The statements for collections read it, even if none has entries.
+    // The statements for collections read the table of entries, even if no collection has entries.
     if (this.staged.has(COLLECTION.records)) this.stagedTo(ENTRIES);
     await this.flush(1);
     await this.copying;

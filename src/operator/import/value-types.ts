@@ -217,7 +217,10 @@ export const id: ValueType = {
 
 /** IDs from here on don't affect the sequence, because advancing it this far would leave no IDs. */
 export const UNCOUNTED = 2 ** 52;
-/** The IDs before them are reserved; otherwise the sequence would reach those that it ignores. */
+/**
+ * This many IDs before UNCOUNTED are reserved; otherwise, the sequence would reach the IDs that don't affect
+ * it.
+ */
 const GAP = 2 ** 40;
 
 /** The ID of a record itself. */

@@ -24,7 +24,6 @@ const listColumns = ({ fields }: RecordType): Column[] =>
 const valueFor = ({ name, field, given }: Column, otherwise = `t.${name}`) =>
   field.required ? `s.${name}` : `CASE WHEN ${given} THEN s.${name} ELSE ${otherwise} END`;
 
-/** The value of a new record. */
 const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name}, now())` : `s.${name}`);
 
 /** False for a purchase identified by its reference, because the service assigned its ID. */
@@ -105,7 +104,7 @@ export async function writeNew(tables: TemporaryTables, type: RecordType, hasSal
     ...(type.createdByService ? [{ name: 'imported_id', value: hasOwnId(type) }] : []),
     ...(withCount ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
   ];
-  // IDs that the table assigns ascend with the lines.
+  // The IDs that the table assigns are in the order of the lines.
   const inOrder = type.key === 'id' ? '' : 'ORDER BY s.line';
   await tables.query(
     `INSERT INTO ${type.table} (${values.map(({ name }) => name).join(', ')})
@@ -125,7 +124,7 @@ export async function writeChanged(tables: TemporaryTables, type: RecordType) {
         AND EXISTS (SELECT FROM ${records.name} s WHERE ${swap.clash} AND s.id <> t.id)`);
   const assignments = columns
     .filter(({ name }) => name !== key)
-    // A changed collection was updated now, unless the stream contains a time.
+    // The update time of a changed collection is the current time, unless the stream contains one.
     .map(
       (column) => `${column.name} = ${valueFor(column, column.name === 'updated_at' ? 'now()' : undefined)}`,
     )

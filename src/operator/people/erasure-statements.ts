@@ -5,7 +5,7 @@ import { longRead, type Statement, statement } from '../../platform/database/sta
 import { ERASED_ADDRESS, isErased, PSEUDONYM } from '../../auth/accounts/erased-users';
 import { PERSON } from './table-scan';
 
-/** The maximum number of rows that one statement changes. It is run until none is left. */
+/** The maximum number of rows that one statement changes. The statement is repeated until none is left. */
 export const BATCH = 1000;
 
 const removal = (table: string, key: string, condition: string, name = table) =>
@@ -14,7 +14,7 @@ const removal = (table: string, key: string, condition: string, name = table) =>
     `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} t WHERE ${condition} LIMIT ${BATCH}) RETURNING 1`,
   );
 
-// The user may sign in at the same time: the second round ends that session.
+// The user may sign in concurrently. Such a session ends when the credentials are deleted again.
 export const CLOSE_ACCOUNT = statement(
   'erase_password',
   'UPDATE users SET password_hash = NULL WHERE id = $1 AND password_hash IS NOT NULL RETURNING 1',
@@ -27,7 +27,8 @@ export const EMPTY_APPLICATIONS = statement(
 );
 
 /**
- * Grants first: issuing a token locks its grant, so none is issued afterwards. Codes and tokens are deleted with them.
+ * Grants are deleted first: issuing a token locks its grant, so none is issued afterward. Codes and tokens
+ * are deleted with their grant.
  */
 export const DELETE_CREDENTIALS = [
   ['identities', removal('identities', 'id', 'user_id = $1')],
@@ -66,7 +67,7 @@ export const deletions = ({ entityMetadatas }: DataSource): [table: string, Stat
     return erasure === 'delete' ? [[tableName, removal(tableName, key, where)]] : [];
   });
 
-// More than the number of concurrent sales: an ID is assigned before its row is visible.
+// Must exceed the number of concurrent sales, because an ID is assigned before its row is visible.
 const NEWEST = 10_000;
 const before = (table: string) =>
   `coalesce((SELECT id FROM ${table} ORDER BY id DESC OFFSET ${NEWEST} LIMIT 1), 0) AS ${table}`;
@@ -114,14 +115,14 @@ export const FORGET_KEY_OWNERS = statement(
    FROM person WHERE t.id = ANY ($ids::bigint[])`,
 );
 
-/** A label of other people's keys stays useful to the seller without the name: only the name is replaced. */
+/** Labels of other people's keys stay useful to the seller, so only the name in them is replaced. */
 export const FORGET_NAMES_IN_LABELS = statement(
   'erase_names_in_labels',
   `UPDATE download_keys SET label = left(regexp_replace(label, $2, 'erased', 'gi'), ${MAX_LABEL})
    WHERE id = ANY ($1::bigint[]) AND label ~* $2 RETURNING 1`,
 );
 
-/** A reference is the checkout's ID for the sale; it is deleted only if it contains the buyer. */
+/** A reference is the checkout's ID for the sale. It is deleted only if it identifies the buyer. */
 export const DELETE_REFERENCES = statement(
   'erase_references',
   `DELETE FROM purchase_references r
@@ -177,7 +178,7 @@ export const DELETE_RESPONSES = statement(
    RETURNING 1`,
 );
 
-/** Sign-ups, which have no account yet, and requests for the addresses $1. */
+/** Sign-ups, which have no account yet, and requests for the email addresses $1. */
 export const DELETE_LINKS = [
   ['account_links', removal('account_links', 'id', 'email = ANY ($1::text[])', 'links_of_addresses')],
   ['link_requests', removal('link_requests', 'id', 'email = ANY ($1::text[])', 'link_requests_of_addresses')],

@@ -19,7 +19,7 @@ import * as sql from './erasure-statements';
 import { transposeKeys, type Scan, sliceRows } from './table-scan';
 import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, LABELS, PURCHASES } from './person-scans';
 
-// Every replica rejects the revoked credentials by then.
+// After this delay, every replica rejects the revoked credentials.
 const REVOCATION_DELAY_MS = 1000;
 // Rows that one transaction changes.
 const SLICE_SIZE = 500;
@@ -49,7 +49,7 @@ const LAST_CREDENTIALS = sql.DELETE_CREDENTIALS.filter(([table]) =>
 export const withoutZeros = (erased: Erased): Record<string, number> =>
   Object.fromEntries(Object.entries(erased).filter(([, count]) => count > 0));
 
-/** Whether the account chose the name: an erasure gives it another one. */
+/** Whether the user chose the name, because an erasure replaces only chosen names. */
 const isChosenName = (username: string | null, user_id: number | null) =>
   username !== null && user_id !== null && !isPseudonym(username, user_id);
 
@@ -80,7 +80,7 @@ export class ErasureService {
       erased.audit_events += await this.repeat(sql.FORGET_EVENT_DETAILS, [user_id]);
       erased.refunds += await this.repeat(sql.FORGET_REFUNDERS, [user_id]);
       await this.eraseCollections(user_id, person, erased);
-      // Again, for credentials created while the account could still be used.
+      // Credentials may have been created while the account could still be used.
       await this.endCredentials(user_id, erased);
     }
     await this.eraseAttempts(person, erased);
@@ -88,13 +88,13 @@ export class ErasureService {
       erased[table] = (erased[table] ?? 0) + (await this.repeat(statement, [person.addresses]));
     await this.eraseClaims(person, erased);
     if (user_id !== null) await this.eraseAccount(user_id, erased);
-    // Sales during the erasure.
+    // Erases sales that were made during the erasure.
     await this.eraseSales(person, erased, newest);
     await this.eraseResponses(person, erased);
     return erased;
   }
 
-  /** Whether the account could be used until now. */
+  /** Returns whether the account could still be used. */
   private async endCredentials(user_id: number, erased: Erased): Promise<boolean> {
     let found = (await this.database.rows(sql.CLOSE_ACCOUNT, [user_id])).length;
     if (found > 0) erased.users = 1;
@@ -109,7 +109,7 @@ export class ErasureService {
     return found > 0;
   }
 
-  /** Earnings and counts belong to the games, and stay. */
+  /** Earnings and counts belong to the games, and are retained. */
   private async eraseSales(
     person: Person,
     erased: Erased,
@@ -198,7 +198,8 @@ export class ErasureService {
   private async eraseAccount(user_id: number, erased: Erased): Promise<void> {
     const getRows = await this.database.execute([
       bind(sql.LOCK_USER, [user_id]),
-      // Includes credentials that were created while the account could still be used. From now on, none can be.
+      // Includes credentials that were created while the account could still be used. The lock prevents new
+      // ones.
       ...LAST_CREDENTIALS.map((statement) => bind(statement, [user_id])),
       bind(sql.DELETE_ADDRESSES, [user_id]),
       bind(sql.ERASE_ACCOUNT, [user_id]),
@@ -210,8 +211,8 @@ export class ErasureService {
   }
 
   /**
-   * After the account has its new name, so that no response is stored with the old one. A response to another user that
-   * contains the person is deleted: repeating that write to a collection changes nothing.
+   * Must run after the account is renamed, so that no response is stored with the old name. Deletes responses
+   * to other users that contain the person: repeating those writes to a collection changes nothing.
    */
   private async eraseResponses({ user_id, username }: Person, erased: Erased): Promise<void> {
     if (user_id === null) return;

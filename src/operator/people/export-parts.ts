@@ -70,7 +70,7 @@ const ifThem = (column: string) => `CASE WHEN ${column} = person.user_id THEN ${
 
 /** Rows that no index finds by the account. */
 export const SCANNED: Scanned[] = [
-  // Without an account, the users who entered the email address.
+  // If the person has no account, these are the users who entered the email address.
   scanned('user_email', UserEmail, CLAIMS, { where: 'person.user_id IS NULL' }),
   scanned('collection_game', CollectionGame, ENTRIES, { at_once: LONG_TEXTS }),
   scanned('idempotency_key', IdempotencyKey, RESPONSES, {

@@ -79,7 +79,7 @@ export class People {
     return user ? this.withId(user.id) : undefined;
   }
 
-  /** The account that verified the address, or the person with that address. */
+  /** The account that verified the email address, otherwise the person with that email address. */
   async withAddress(given: string): Promise<Person> {
     const { email, user_id } = (await this.database.row(BY_ADDRESS, [given]))!;
     const account = user_id === null ? undefined : await this.withId(user_id);

@@ -13,7 +13,7 @@ const START: Record<KeyType, Key> = { bigint: 0, text: '', bytea: Buffer.alloc(0
 export interface PersonKeys {
   /** null: the email address belongs to no account. */
   user_id: number | null;
-  /** Addresses in lowercase. Rows with one of them are the person's, too. */
+  /** Email addresses in lowercase. Rows with one of them are the person's, too. */
   addresses: string[];
 }
 

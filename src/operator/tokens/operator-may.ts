@@ -14,7 +14,10 @@ export type OperatorPermission = keyof typeof OPERATOR_PERMISSIONS;
 
 export const ALL_PERMISSIONS = Object.keys(OPERATOR_PERMISSIONS) as OperatorPermission[];
 
-/** An operator token with this permission; without one, any token. Only for paths under `/operator/`. */
+/**
+ * Requires an operator token with this permission, or any token if none is specified. Only for paths under
+ * `/operator/`.
+ */
 export const OperatorMay = (permission?: OperatorPermission) =>
   applyDecorators(
     SetMetadata(ACCESS, (permission ? `operator:${permission}` : 'operator') satisfies OperatorAccess),

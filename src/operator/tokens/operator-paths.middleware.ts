@@ -5,7 +5,8 @@ import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { OperatorTokensService } from './operator-tokens.service';
 
 /**
- * While no token exists, no path under `/operator` exists, whatever the method: the router would return 405 for some.
+ * Responds with 404 to every path under `/operator` while no token exists, because the router would return
+ * 405 for some methods.
  */
 @Injectable()
 export class OperatorPathsMiddleware implements NestMiddleware {
@@ -18,7 +19,7 @@ export class OperatorPathsMiddleware implements NestMiddleware {
     if (await this.tokens.exist()) return next();
     // The response doesn't wait for the rest of the body, which may be an import.
     if (!req.complete) req.exchange.connection.closeAfter(res);
-    // No guard follows that would count the request.
+    // The request doesn't reach the guard that would count it.
     await this.limits.chargeAddress(req, res);
     throw apiError(404, 'invalid api endpoint');
   }

@@ -32,7 +32,7 @@ export class OperatorToken {
   @Column('text')
   hint: string;
 
-  // Replicas of 0.1 read the column by its name.
+  // Replicas of version 0.1 read the column by this name.
   @Column('text', { name: 'rights', array: true })
   permissions: OperatorPermission[];
 

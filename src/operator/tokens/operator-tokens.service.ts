@@ -13,10 +13,11 @@ import { hashApiKey, keyHint, newOperatorToken, listPeppers } from '../../auth/k
 import { OperatorToken } from './operator-token.entity';
 import { ALL_PERMISSIONS, type OperatorPermission } from './operator-may';
 
-/** All live ones are kept in memory. */
+/** All live tokens are kept in memory. */
 export const MAX_LIVE = 100;
 const MAX_LISTED = 1000;
-// With the duration of a request, a revocation on another replica takes effect within a second.
+// This time plus the duration of a request is less than a second, in which a revocation must take effect on
+// other replicas.
 const TTL_MS = 700;
 const MINUTE_MS = 60_000;
 
@@ -28,7 +29,7 @@ interface LiveToken extends Operator {
 }
 
 interface LiveTokens {
-  /** Time of the request for them, by `Clock.monotonic()`. */
+  /** Time at which the tokens were requested, by `Clock.monotonic()`. */
   readAt: number;
   byHash: Map<string, LiveToken>;
 }
@@ -135,5 +136,5 @@ export class OperatorTokensService {
   }
 }
 
-// Compared by digest, because timingSafeEqual needs equal lengths.
+// Tokens are compared by digest, because timingSafeEqual needs equal lengths.
 const computeDigest = (token: string) => createHash('sha256').update(token).digest();

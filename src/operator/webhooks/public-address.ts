@@ -5,8 +5,8 @@ const V4 = [
   ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
   ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/3'],
 ];
-// Excluded from 2000::/3, which contains all public IP addresses: tunnels to IPv4 addresses, and ranges for
-// documentation.
+// Ranges excluded from 2000::/3, which contains all public IP addresses: tunnels to IPv4 addresses, and
+// ranges for documentation.
 const V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
 const createBlockList = (ranges: string[], family: 'ipv4' | 'ipv6') => {

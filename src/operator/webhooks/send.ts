@@ -13,7 +13,7 @@ const MAX_RESPONSE_BYTES = 64 * 1024;
 /** Maximum bytes and characters of the stored start of a response. */
 const START_BYTES = 1024;
 const START = 200;
-/** Interim responses such as 103. */
+/** Maximum number of interim responses such as 103. */
 const MAX_INTERIM = 10;
 
 export interface Message {
@@ -39,7 +39,7 @@ export type AddressRules = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>
 
 export const bareHost = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
 
-/** Whether a connection to this IP address is allowed. Unencrypted ones stay on this machine. */
+/** Whether a connection to this IP address is allowed. Unencrypted connections must stay on this machine. */
 export function isAllowed(
   url: URL,
   address: string,

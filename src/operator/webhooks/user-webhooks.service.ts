@@ -14,7 +14,7 @@ import { WebhookDeliveries } from './webhook-deliveries.service';
 import { Webhook } from './webhook.entity';
 import { WEBHOOK_COLUMNS } from './webhooks.service';
 
-/** The games in the form of a webhook. */
+/** Maximum number of games in the form for a webhook. */
 const MAX_GAMES = 500;
 /** How long a message waits for others of the same client. */
 const MAX_WAIT_MS = 1500;

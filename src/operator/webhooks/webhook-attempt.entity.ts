@@ -77,7 +77,10 @@ export class WebhookAttempt {
   @Column('integer')
   duration_ms: number;
 
-  /** The first characters of the response. Cleared when the buyer is erased, because a receiver may repeat the reference. */
+  /**
+   * The first characters of the response. Cleared when the buyer is erased, because a receiver may repeat the
+   * reference.
+   */
   @Column('text', { nullable: true })
   response: string | null;
 }

@@ -6,7 +6,7 @@ import type { Message, ReceiverResponse } from './send';
 import type { WebhookAttempt } from './webhook-attempt.entity';
 import type { Webhook } from './webhook.entity';
 
-/** Attempts of a webhook that are stored. */
+/** Maximum number of stored attempts per webhook. */
 export const MAX_ATTEMPTS = 20;
 
 /** A message without the fields that are read when it is sent. */
@@ -27,7 +27,7 @@ export interface Outcome extends Omit<Partial<ReceiverResponse>, 'status'> {
 export const isSuccess = ({ status }: Pick<Outcome, 'status'>) =>
   Number(status) >= 200 && Number(status) < 300;
 
-// The new attempt counts as one of those, because the other part of the statement doesn't see it.
+// DELETE doesn't see the row that this statement inserts, so it leaves one attempt fewer.
 const RECORD = statement(
   'record_webhook_attempt',
   `WITH added AS (

@@ -29,17 +29,17 @@ import { WebhooksService } from './webhooks.service';
 const POLL_INTERVAL_MS = 5000;
 /** Concurrent deliveries to one webhook in one process. */
 export const MAX_AT_ONCE = 4;
-// Longer than a delivery takes. When it expires, another process tries.
+// A lease is longer than a delivery takes. When it expires, another process tries.
 const LEASE = 2 * TIMEOUT_MS;
 /** Delays of the next attempts; the last one repeats. */
 const DELAYS_SECONDS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
 const MAX_DELAY_SECONDS = DELAYS_SECONDS.at(-1)!;
 /**
- * Seconds for which a failing receiver gets nothing else. Shorter than the delays of its messages, because it may
- * recover much sooner.
+ * Seconds for which a failing receiver gets no other messages. The pause is shorter than the delays of its
+ * messages, because the receiver may recover much sooner.
  */
 const PAUSE = 10;
-/** Retry-After is only respected with these statuses: with others it is for a browser. */
+/** Retry-After is respected only with these statuses. With others, it is meant for browsers. */
 const BUSY_STATUSES = [429, 503];
 /** A failed attempt after this age is the last one. */
 export const MAX_AGE_SECONDS = 3 * 24 * 3600;
@@ -80,8 +80,8 @@ interface Due
   permitted: boolean;
 }
 
-// Some for each webhook, so that a slow one does not block the others. $1: the webhook of each delivery in progress.
-// $2: event types; a replica of the next version sends its own.
+// Claims some deliveries for each webhook, so that a slow one doesn't block the others. $1: the webhook of
+// each delivery in progress. $2: event types; replicas of the next version send their own.
 const CLAIM = statement<Due>(
   'claim_webhook_deliveries',
   `WITH ${PENDING}, due AS MATERIALIZED (
@@ -118,7 +118,7 @@ const POSTPONE = statement(
      ELSE greatest(paused_until, now() + make_interval(secs => greatest($asked, ${PAUSE}))) END WHERE id = $webhook_id`,
 );
 
-// ARRAY: with IN, a table without statistics may be joined row by row, which takes minutes for 100,000 deliveries.
+// With IN instead of ARRAY, a table without statistics may be joined row by row, which takes minutes.
 const DROP = statement(
   'drop_webhook_deliveries',
   `WITH ${PENDING}
@@ -131,7 +131,10 @@ const DROP = statement(
    RETURNING 1`,
 );
 
-/** Sends pending webhook messages, in every replica. A delivery is claimed for a time, and retried until it succeeds. */
+/**
+ * Sends pending webhook messages, in every replica. A delivery is claimed for a time, and retried until it
+ * succeeds.
+ */
 @Injectable()
 export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly log = new Logger(WebhookDeliveries.name);
@@ -167,7 +170,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   }
 
   onApplicationBootstrap(): void {
-    // Without an adapter this is an operator's command.
+    // Without an HTTP adapter, this process runs an operator's command.
     if (!this.host.httpAdapter) return;
     this.events.onAnnounced(() => this.wake());
     void this.run();
@@ -180,7 +183,9 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     for (const delivery of this.running.keys()) delivery.abort();
   }
 
-  /** Started here and not by requests; otherwise each delivery would be part of a request's trace. */
+  /**
+   * Deliveries start here and not in requests; otherwise, each of them would be part of a request's trace.
+   */
   private async run(): Promise<void> {
     while (!this.stopped) {
       const woken = new Promise<void>((resolve) => (this.wake = resolve));
@@ -237,7 +242,6 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     }
   }
 
-  /** Sends a test message. */
   test(webhook: Receiver): Promise<Outcome> {
     return this.sendNow({ message: this.webhooks.testMessage(), subject: null }, webhook);
   }

@@ -44,7 +44,7 @@ export class WebhookDelivery {
   @Column('bigint', { nullable: true })
   subject_id: number;
 
-  /** The subject in the form of 0.1.0, whose replicas may be running. A trigger copies it. */
+  /** The subject for replicas of version 0.1.0, which may still be running. Copied by a trigger. */
   @Column('bigint', { nullable: true })
   purchase_id: number | null;
 

@@ -123,7 +123,7 @@ export class WebhooksService {
     return (raw as unknown[]).length;
   }
 
-  /** Messages are signed with the new secret from now on. Undefined if the webhook doesn't exist. */
+  /** Replaces the secret that signs messages. Undefined if the webhook doesn't exist. */
   async rotate(id: number, user_id: number, by: AuditFields): Promise<string | undefined> {
     const found = await this.webhooks.findOneBy({ id, user_id });
     if (!found) return undefined;
@@ -203,7 +203,10 @@ export class WebhooksService {
     return { secret: `whsec_${secret.toString('base64')}`, sealed };
   }
 
-  /** The setting is for the store's own systems: users must not reach the private network through the service. */
+  /**
+   * WEBHOOKS_ALLOW_PRIVATE is for the store's own systems: users must not reach the private network through
+   * the service.
+   */
   private rulesFor(user_id: number | null): AddressRules {
     return user_id === null
       ? this.settings

@@ -1,9 +1,9 @@
 import { addToPurchasesCount } from '../../games/purchases-count';
 
 /*
- * Statements that keep the counters, earnings and sales periods of games. `sales` is a relation of changes with the columns of
- * the view purchase_shares, and `purchases`: one row for a game, a currency and a day. The caller has locked the games, in the
- * order of their IDs.
+ * Statements that keep the counters, earnings and sales periods of games. `sales` is a relation of changes
+ * with the columns of the view purchase_shares, and `purchases`: one row for a game, a currency and a day.
+ * The caller has locked the games, in the order of their IDs.
  */
 
 export const countPurchases = (sales: string) =>
@@ -28,7 +28,10 @@ export const groupByPeriod = (sales: string) =>
 const SAME_PERIOD =
   '(d.game_id, d.unit, d.first_day, d.currency) = (s.game_id, s.unit, s.first_day, s.currency)';
 
-/** Adds to periods with more purchases or a higher amount. Sorted by key, many rows take a fifth less time. */
+/**
+ * Adds to periods with more purchases or a higher amount. Rows are sorted by key, because inserting many of
+ * them is faster in this order.
+ */
 export const addToPeriods = (sales: string) => `
   INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
   SELECT * FROM ${groupByPeriod(sales)} d WHERE purchases >= 0 AND amount >= 0 ORDER BY 1, 2, 3, 4

@@ -115,7 +115,7 @@ export class CreatedKeysService {
     return { download_keys: labeled };
   }
 
-  /** An operator's present to a buyer. Returns the text of the key. */
+  /** Creates a free key for a buyer, on behalf of an operator. Returns the text of the key. */
   async createFree(
     game_id: number,
     { email = null, user_id = null }: { email?: string | null; user_id?: number | null },

@@ -112,7 +112,7 @@ export class DownloadKey {
   @TimestampColumn({ nullable: true })
   last_download_at: string | null;
 
-  /** The ID came with an import; otherwise the service assigned it. */
+  /** Whether the ID is from an import; otherwise, the service assigned it. */
   @Column('boolean', { default: false })
   imported_id: boolean;
 

@@ -19,7 +19,7 @@ export class DownloadKeysController {
 
   @Get('download_keys')
   @ApiOperation({
-    // Generated clients and links to the API reference contain it.
+    // Generated clients and links to the API reference contain this operation ID.
     operationId: 'purchasesDownloadKey',
     summary: "Find a buyer's download key",
     description:

@@ -18,9 +18,9 @@ export interface ListedKey extends CreatedKeyRow {
   owner: string | null;
 }
 
-/** Keys that are searched for a page with a filter. */
+/** Maximum number of keys that are searched for a page with a filter. */
 const MAX_SEARCHED = 20_000;
-/** Keys that are revoked at once. */
+/** Maximum number of keys that are revoked at once. */
 export const MAX_REVOKED = 10_000;
 const LABELS = { searched: 1000, listed: 100 };
 
@@ -28,7 +28,7 @@ export const KEY_STATES = ['unclaimed', 'claimed', 'revoked'] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
 const IS_UNCLAIMED = 'dk.email IS NULL AND dk.user_id IS NULL';
-/** A key for an email address is not for the first player who redeems it. */
+/** A key for an email address counts as claimed, because it isn't for the first player who redeems it. */
 const STATE = `CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN ${IS_UNCLAIMED} THEN 'unclaimed' ELSE 'claimed' END`;
 
 /** Keys without a purchase in a range of IDs, and with a label. */
@@ -36,8 +36,8 @@ const matchesFilter = (from = '$from') =>
   `dk.purchase_id IS NULL AND dk.id BETWEEN ${from} AND $to AND ($label::text IS NULL OR dk.label = $label)`;
 
 /**
- * No row: the caller can't edit the game. A row without a key: there are none. `searched_to`: the last key that was
- * searched for those with a label or in a state, if there are more.
+ * No row: the caller can't edit the game. A row without a key: no key matches. `searched_to`: the last key
+ * that was searched for a label or state, if there are more keys.
  */
 const CREATED_KEYS = longRead<{ title: string; searched_to: number | null } & (ListedKey | { id: null })>(
   'created_keys',
@@ -101,7 +101,7 @@ export interface KeyFilter {
 interface KeysPage {
   title: string;
   keys: ListedKey[];
-  /** Set if few keys match: where to search on. */
+  /** Where to continue the search; set if few keys match. */
   searched_to: number | null;
 }
 

@@ -51,15 +51,15 @@ export interface LibraryQuery {
   sort: 'recent' | 'title';
 }
 
-/** Other games of a bundle that the page of a key lists. */
+/** Maximum number of other games of a bundle that the page of a key lists. */
 export const MAX_SOLD_TOGETHER = 100;
 
 const liveKeys = (condition: string) =>
   `SELECT dk.id FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL`;
 
 /**
- * One row more than fits on the page if there is a next page. `found`: conditions for the game `g` or the bundle `b`, and
- * the order, which need both before the page is selected.
+ * One row more than fits on the page if there is a next page. `found`: conditions for the game `g` or the
+ * bundle `b`, and the order, which need both before the page is selected.
  */
 const selectLibrary = (order: string, found?: string) => `
   SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.slug) AS slug, u.username AS owner_name,
@@ -114,7 +114,7 @@ export type BundledGame = Pick<
   'title' | 'slug' | 'owner_name' | 'developer' | 'traits' | 'cover_url'
 > & { game_id: number };
 
-// The games that left the bundle come last.
+// Games that were removed from the bundle are last.
 export const LIBRARY_BUNDLE = longRead<{ bundle: string } & (BundledGame | { game_id: null })>(
   'library_bundle',
   `SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
@@ -165,7 +165,6 @@ const OWNS_GAME = read<{ owns: boolean }>(
 /** `owned`: not claimed, because the user owns the game already. */
 export type Redemption = 'claimed' | 'already yours' | 'owned';
 
-/** Lists what a player owns, and claims keys without an owner. */
 const LOCK_PURCHASE_OF_KEY = statement(
   'lock_purchase_of_key',
   'SELECT FROM purchases WHERE id = (SELECT purchase_id FROM download_keys WHERE key = $1) FOR SHARE',
@@ -175,6 +174,7 @@ const KEY_OWNER = statement<{ owner: number | null; title: string }>(
   `SELECT ${selectKeyOwner('k')} AS owner, g.title FROM download_keys k JOIN games g ON g.id = k.game_id WHERE k.id = $1`,
 );
 
+/** Lists what a player owns, and claims keys without an owner. */
 @Injectable()
 export class LibraryService {
   constructor(private readonly database: Database) {}
@@ -203,7 +203,10 @@ export class LibraryService {
     return (await this.database.row(OWNS_GAME, [game_id, user_id]))?.owns ?? false;
   }
 
-  /** The games of a bundle in its order, as above. Undefined if the user doesn't own the bundle. */
+  /**
+   * One page of a bundle's games in its order, with one more game if there is a next page. Undefined if the
+   * user doesn't own the bundle.
+   */
   async bundle(
     user_id: number,
     bundle_id: number,

@@ -46,7 +46,8 @@ export const OWNERSHIP = read<Ownership>(
               ELSE ${canEdit('g', 'g.application_owner')} END`,
 );
 
-// LIMIT in each part: a page of thousands of keys of an account reads only the newest entries of an index.
+// Each part has a LIMIT, so that a page of an account with thousands of keys reads only the newest index
+// entries.
 const newestKeys = (condition: string) => `
   (SELECT dk.id, dk.created_at FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT $2::bigint + $3::bigint)`;

@@ -8,7 +8,7 @@ import type { KeyPages } from '../../platform/server/key-pages';
 interface FieldsAtSend {
   /** Null for a seller's webhook. */
   email: string | null;
-  /** It may contain the buyer. */
+  /** The reference may contain the buyer's name or email address. */
   reference: string | null;
   download_keys: { id: number; game_id: number; key: string }[];
 }
@@ -50,7 +50,7 @@ const PURCHASE_REFUNDED: EventType = {
 
 export const PURCHASE_EVENTS = [PURCHASE_COMPLETED, PURCHASE_REFUNDED];
 
-// Contains no buyer, so that an erasure needn't read it.
+// The stored message doesn't contain the buyer, so an erasure doesn't have to read it.
 const announcement = (type: EventType, status: string) =>
   announceToEditors(type, {
     from: 'purchases p',

@@ -1,7 +1,7 @@
 /**
- * The complete purchases of bundles that belong to a user (an expression such as `$1`): those of the account, and those
- * with an email address that it has verified. A purchase that is both is listed twice. `condition` is one on a purchase
- * `p`. OFFSET 0: each address is looked up in the index.
+ * The complete purchases of bundles that belong to a user (an expression such as `$1`): those of the account,
+ * and those with an email address that it has verified. A purchase that is both is listed twice. `condition`
+ * is an additional one on a purchase `p`. With OFFSET 0, each email address is looked up in the index.
  */
 export const bundlePurchasesOf = (user: string, condition = 'true') => {
   const purchases = (buyer: string) => `

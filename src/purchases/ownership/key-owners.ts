@@ -9,7 +9,10 @@ export const selectKeyOwner = (key: string) =>
 const selectVerifier = (address: string) =>
   `(SELECT user_id FROM user_emails WHERE email = ${address} AND verified)`;
 
-/** All keys of a user (an expression such as `$1`), by the same rule. `keys` selects keys `dk` by a condition. */
+/**
+ * All keys of a user (an expression such as `$1`), by the rule of selectKeyOwner. `keys` selects keys `dk` by
+ * a condition.
+ */
 export const selectOwnedKeys = (user: string, keys: (condition: string) => string) => `
   ${keys(`dk.account_id = ${user}`)}
   UNION ALL
@@ -29,7 +32,7 @@ export const keysFoundBy = (address: string, keys: (condition: string) => string
   SELECT of_verifier.* FROM (SELECT user_id FROM user_emails WHERE email = lower_ascii(${address}) AND verified OFFSET 0) verifier
   CROSS JOIN LATERAL (${selectOwnedKeys('verifier.user_id', keys)} OFFSET 0) of_verifier`;
 
-/** LIMIT: reads one index entry only, docs/contributing/decisions/performance.md. */
+/** With the LIMIT, PostgreSQL reads only one index entry. */
 export const newestOfGame = (game: string) => (condition: string) => `
   (SELECT dk.id, dk.created_at FROM download_keys dk
    WHERE ${condition} AND dk.game_id = ${game}.id AND dk.revoked_at IS NULL

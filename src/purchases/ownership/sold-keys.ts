@@ -1,2 +1,2 @@
-/** Whether the key came with its purchase, and wasn't created when a player claimed a game of a bundle. */
+/** Whether the key was created with its purchase, and not later when a player claimed a game of a bundle. */
 export const cameWithSale = (key: string) => `${key}.claimed_at IS DISTINCT FROM ${key}.created_at`;

@@ -15,7 +15,7 @@ import {
 /** A person who bought games of a seller: an account, otherwise an email address. */
 export interface Buyer {
   account_id: number | null;
-  /** The email address of the sale below. */
+  /** The email address of `last_sale`. */
   email: string;
   username: string | null;
   /** The ID of the newest sale. */
@@ -44,28 +44,30 @@ type Row = (Buyer | { last_sale: null }) & {
 };
 
 const SLICE = 2000;
-// The buyers of the next sales may be listed already, because of newer ones. Then another statement reads more sales, of
-// more games.
+// The buyers of the next sales may be listed already, because of newer sales. Another statement then reads
+// more sales of more games.
 const SALES_PER_BUYER = 2;
 const GROWTH = 4;
 const MAX_READS = 4;
 
-// Each game is probed for each account and email address. Beyond this number of probes, it is faster to read an index of
-// all sales of the games, up to a number of them.
+// Each game is probed for each account and email address. Beyond MAX_PROBES, it is faster to read an index of
+// all sales of the games, up to MAX_SALES_READ.
 const MAX_PROBES = 20_000;
 const MAX_SALES_READ = 1_000_000;
-/** The sales of the listed buyers that are counted. */
+/** Maximum number of sales of the listed buyers that are counted. */
 export const MAX_SALES_COUNTED = 100_000;
 
-// The index of user_emails has the default collation: another would scan the table for each address.
+// The index of user_emails has the default collation. With another collation, PostgreSQL would scan the table
+// for each email address.
 const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))`;
 /** Identifies a buyer by the account ID, or else by the email address. */
 const PERSON = 'coalesce(account_id::text, lower_ascii(email))';
 
 /**
- * The next buyers of the games that the user can edit, or only of one, by their newest sale, from the place `$sold_at`,
- * `$purchase_id` on. It reads the next sales, as many as `$sales`, then all sales of their buyers: those whose newest
- * sale isn't one of the first are listed elsewhere. The list is complete up to `ends_at`. Null: there are no more sales.
+ * The next buyers of the games that the user can edit, or only of one, by their newest sale, from the place
+ * `$sold_at`, `$purchase_id` on. It reads the next sales, as many as `$sales`, then all sales of their
+ * buyers: those whose newest sale isn't one of the first are listed elsewhere. The list is complete up to
+ * `ends_at`. Null: there are no more sales.
  */
 const list = (name: string, direction: Direction) => {
   const { order, within } = ORDERS[direction];
@@ -157,8 +159,8 @@ export class BuyersService {
   constructor(private readonly database: Database) {}
 
   /**
-   * The next buyers in a direction, in its order. If the next sales are all by buyers who are listed elsewhere, there are
-   * fewer of them, and still a next place.
+   * The next buyers in a direction, in its order. If all of the next sales are by buyers who are listed
+   * elsewhere, there are fewer buyers, but still a next place.
    */
   async slice(
     seller_id: number,

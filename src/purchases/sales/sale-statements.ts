@@ -14,7 +14,7 @@ export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id' | 'bundle
   keys: { id: number; game_id: number; key: string }[];
 }
 
-// A purchase can have as many games.
+// A purchase can have this many games, each with a key.
 const MAX_KEYS_OF_SALE = 10_000;
 
 export const SALE = read<SaleRow>(
@@ -29,7 +29,8 @@ export const SALE = read<SaleRow>(
    FROM purchases p WHERE p.id = $1`,
 );
 
-// With a reusable plan: for a bare parameter, PostgreSQL plans each time for the number of IDs in it.
+// The subquery lets PostgreSQL reuse the plan. For a bare parameter, it plans each time for the number of
+// IDs.
 const GIVEN_GAMES = 'ARRAY(SELECT unnest($game_ids::bigint[]))';
 
 interface SaleInputs {
@@ -47,8 +48,8 @@ interface SaleInputs {
 }
 
 /**
- * The data that a sale needs. It only advances the sequence of IDs, which no rollback undoes, so it may share a batch of
- * reads.
+ * The data that a sale needs. It only advances the sequence of IDs, which no rollback undoes, so it may share
+ * a batch of reads.
  */
 export const SALE_INPUTS = read<SaleInputs>(
   'order',
@@ -75,7 +76,6 @@ export const SOLD_BUNDLE = read<SoldBundle>(
    FROM bundles b WHERE b.id = $1`,
 );
 
-/** The games of a purchase. */
 export const PURCHASE_GAMES = read<{ game_ids: number[]; has_webhooks: boolean }>(
   'sold_games',
   `SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids,
@@ -83,8 +83,8 @@ export const PURCHASE_GAMES = read<{ game_ids: number[]; has_webhooks: boolean }
    FROM purchases p WHERE p.id = $1`,
 );
 
-// After the purchase, in the lock order of an import. A separate statement, so that those after it see what was
-// committed while it waited.
+// Games are locked after the purchase, in the lock order of an import. The statement is separate so that the
+// statements after it see what was committed while it waited.
 const LOCK_GAMES = statement(
   'sale_lock_games',
   `SELECT id FROM games WHERE id = ANY (${GIVEN_GAMES}) ORDER BY id FOR NO KEY UPDATE`,
@@ -105,9 +105,10 @@ const COLUMNS = [
   'bundle_id',
 ] as const satisfies (keyof Purchase)[];
 
-// The copies of the purchase are written here: a trigger would look for a purchase that this statement writes. An erasure
-// locks the account too: it finds every earlier purchase, and a later one is rejected. An import that changes a bundle
-// locks it too: it finds every earlier purchase, and a later one has the new games.
+// The copies of the purchase are written here: a trigger would look for a purchase that this statement
+// writes. An erasure locks the account too: it finds every earlier purchase, and a later one is rejected. An
+// import that changes a bundle locks it too: it finds every earlier purchase, and a later one has the new
+// games.
 const SELL = statement(
   'sell',
   `WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $user_id AND NOT ${isErased('u')} FOR KEY SHARE
@@ -145,7 +146,7 @@ const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
 const SUBTRACT = Object.entries(subtractSales(sharesTimes(-1))).map(([of, text]) =>
   statement(`refund_${of}`, text),
 );
-// No row: it was refunded before. A sale has an earlier refund if an import completed it again.
+// No row: the purchase was already refunded. A sale has an earlier refund if an import completed it again.
 export const REFUND = statement<{ id: number }>(
   'refund',
   `WITH refunded AS (
@@ -204,7 +205,7 @@ export interface ListedPurchase extends Pick<
   games: string[];
 }
 
-/** The games of a bundle that are listed. */
+/** Maximum number of games of a bundle that are listed. */
 const LISTED_GAMES = 20;
 
 const newestPurchases = (name: string, from: string) =>

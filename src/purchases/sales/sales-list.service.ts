@@ -41,12 +41,12 @@ export interface Place {
 
 export interface SalesFilter {
   game_id?: number;
-  /** The first instant, and the first one after the period. */
+  /** The start of the period. `until` is the first instant after it. */
   since?: string;
   until?: string;
   currency?: string;
   status?: 'complete' | 'refunded';
-  /** Ignoring case; a space also stands for an underscore. */
+  /** Compared without regard to case. A space also matches an underscore. */
   source?: string;
 }
 
@@ -62,10 +62,10 @@ export type Direction = 'older' | 'newer';
 export const MAX_GAMES_OF_SALE = 100;
 const MAX_SLICE = 500;
 
-// Games whose sales are read for one slice, and sales of each. Fifty more recent ones than those of other games are
-// enough for a page, unless most of them are bundles of the same games.
+// Maximum number of games whose sales are read for one slice. A page has 50 sales, so these games are enough
+// unless most of the sales are bundles of the same games.
 export const GAMES_READ = 200;
-// With a filter, all games are read, and together so many of their sales.
+// A filter reads all games, up to these numbers of games and sales in total.
 export const FILTERED_GAMES_READ = 10_000;
 const FILTERED_SALES_READ = 20_000;
 
@@ -87,10 +87,11 @@ interface ReadSale extends ListedSale {
 type Row = (ReadSale | { id: null }) & { ends_at: string | null; ends_with: number | null };
 
 /**
- * The next sales of all games that the user can edit, or only of one, from the place `$sold_at`, `$purchase_id` on:
- * `found`, with some of them repeated. It reads the next sale of each game, then `$sales_per_game` of those
- * `$games_read` that have the next ones of all. They are complete up to the place where the first of the other games, or
- * of the sales that were not read, would follow: `complete_to`. No row: all were read.
+ * The next sales of all games that the user can edit, or only of one, from the place `$sold_at`,
+ * `$purchase_id` on: `found`, with some of them repeated. It reads the next sale of each game, then
+ * `$sales_per_game` of those `$games_read` that have the next ones of all. They are complete up to the place
+ * where the first of the other games, or of the sales that were not read, would follow: `complete_to`. No
+ * row: all were read.
  */
 export const nextSales = ({ order, beyond }: (typeof ORDERS)[Direction]) => {
   const place = (sales: string) => `${sales}.sold_at ${order}, ${sales}.purchase_id ${order}`;
@@ -172,7 +173,10 @@ const GAMES = longRead<{ id: number; title: string }>(
 export class SalesListService {
   constructor(private readonly database: Database) {}
 
-  /** The next sales in a direction, in its order. With a rare match there are fewer of them, and still a next place. */
+  /**
+   * The next sales in a direction, in its order. If few sales match, there are fewer of them, but still a
+   * next place.
+   */
   async slice(
     seller_id: number,
     { game_id, since = '-infinity', until = 'infinity', currency, status, source }: SalesFilter,

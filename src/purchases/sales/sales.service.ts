@@ -41,7 +41,7 @@ const ATTEMPTS = 5;
 /** Fields of a response that are not stored for retries. */
 const BUYER_FIELDS = ['email', 'reference'];
 const BUNDLE_CHANGED = 'bundle changed';
-// A concurrent write used this reference or this ID, or deleted a game; or a deadlock.
+// A concurrent write used this reference or ID, or deleted a game, or there was a deadlock.
 const CONCURRENT_CHANGE = new RegExp(`^(23503|23505|40P01|${BUNDLE_CHANGED})$`);
 
 interface PurchaseSearch {
@@ -233,7 +233,7 @@ const withKey = ({ with_key, donation, bundle_id }: SaleRequest) =>
  */
 function differences(stored: SaleRow, request: SaleRequest): string[] {
   const { email = stored.email, created_at } = request;
-  // The buyer of an erased sale can't be compared any more.
+  // The buyer of an erased sale is unknown, so it can't be compared.
   const isErased = stored.email === ERASED_ADDRESS;
   const same: Partial<Record<keyof SaleRequest, boolean>> = {
     // The bundle may have had other games.
@@ -254,6 +254,6 @@ function differences(stored: SaleRow, request: SaleRequest): string[] {
   return Object.keys(same).filter((name) => !same[name as keyof SaleRequest]);
 }
 
-// The database keeps microseconds, rounded.
+// The database rounds times to microseconds.
 const isSameSecond = (stored: string, given: string) =>
   Math.abs(Date.parse(modernTimestamp(stored)) - Date.parse(given)) < 1000;

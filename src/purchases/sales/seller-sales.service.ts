@@ -66,13 +66,13 @@ export interface SellerSale extends Pick<
 /** The maximum number of games and keys shown of a sale. Of keys, one more is read. */
 export const SHOWN_OF_SALE = 100;
 export const SHOWN_SALES = 50;
-// Candidates of each type, of which the newest are shown.
+// Maximum number of candidates of each type. The newest of them are shown.
 const MAX_FOUND = 200;
 /** The shortest part of an email address or a name that is searched for. */
 export const MIN_PART = 3;
 const MAX_SEARCHED = 200_000;
 const MAX_NAMED = 20_000;
-/** The purchases of a person that are summed. */
+/** Maximum number of purchases of a person that are summed. */
 const MAX_SUMMED = 10_000;
 
 const KEY = `k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
@@ -83,7 +83,7 @@ const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE emai
 /** The games that $1 can edit, read once. */
 const OWN = `own AS MATERIALIZED (${editedBy('$1')})`;
 
-// Not a join, of which the planner may check each of a bundle's games against all own ones.
+// A join isn't used, because the planner may check each of a bundle's games against all games of the seller.
 const isOwn = (game_id: string) => `(${game_id} IN (SELECT id FROM own)) IS TRUE`;
 
 const isEditable = (game_id: string) =>
@@ -173,9 +173,10 @@ const KEYS_OF_PERSON = longRead<KeyState>(
   'user $1',
 );
 
-// $2: a part of an email address or a name, or a reference; $3: the same text as the ID of a sale or a key. By its start,
-// an email address is found among any number of sales: one index entry is read per address from the text on. By other
-// parts, it is found among MAX_SEARCHED sales, and a name among the newest MAX_NAMED.
+// $2: a part of an email address or a name, or a reference; $3: the same text as the ID of a sale or a key.
+// The start of an email address is found among any number of sales, because one index entry is read per email
+// address from the text on. Other parts are found among MAX_SEARCHED sales, and a name among the newest
+// MAX_NAMED.
 export const SEARCH = list(
   'seller_search',
   `(SELECT purchase_id FROM own g CROSS JOIN LATERAL (
@@ -221,7 +222,7 @@ const KEY_WITH_TEXT = read<{ id: number; game_id: number; purchase_id: number | 
 export class SellerSalesService {
   constructor(private readonly database: Database) {}
 
-  /** Undefined if it doesn't exist, or isn't of a game that the user can edit. */
+  /** Undefined if the sale doesn't exist, or isn't of a game that the user can edit. */
   sale(seller_id: number, purchase_id: number): Promise<SellerSale | undefined> {
     return this.database.row(SELLER_SALE, [seller_id, purchase_id]);
   }

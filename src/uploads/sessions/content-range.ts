@@ -2,7 +2,7 @@ import { badRequest } from '../../platform/errors/api-error';
 
 /** The `Content-Range` of a part. */
 export interface PartRange {
-  /** The first byte of the part, and the one after its last. Absent: the client asks for the state. */
+  /** The first byte of the part, and the one after its last. Absent: the client requests the state. */
   part?: { start: number; end: number };
   /** Absent: the client doesn't know it yet. */
   size?: number;

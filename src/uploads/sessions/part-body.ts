@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream';
 
-/** A connection that is cut keeps what arrived in blocks of this size, counted from the start of the file. */
+/**
+ * If the connection is cut, the received bytes are kept in blocks of this size, counted from the start of the
+ * file.
+ */
 export const KEPT_BLOCK_BYTES = 256 * 1024;
 /** A client that sends less in RATE_INTERVAL_MS is disconnected: 8 KB per second. */
 const MIN_BYTES = 80 * 1024;
@@ -56,7 +59,7 @@ export class PartBody {
     for (let missing = bytes - read; missing > 0; missing -= ZEROS.length) yield ZEROS.subarray(0, missing);
   }
 
-  /** Disconnects a client that sends too slowly, while it is the client for which the service waits. */
+  /** Disconnects a client that sends too slowly, but only while the service waits for the client. */
   enforceRate(): () => void {
     let before = 0;
     const timer = setInterval(() => {

@@ -1,7 +1,6 @@
 import type { FileStorage } from '../storage/file-storage';
 import type { UploadPart } from './upload-part.entity';
 
-/** A stored part of a file. */
 export type Part = Pick<UploadPart, 'file_key' | 'start'> & { size: number };
 
 /** The bytes of a session. */

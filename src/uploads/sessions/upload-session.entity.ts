@@ -24,7 +24,7 @@ export class UploadSession {
   @Column('bigint')
   max_bytes: number;
 
-  /** The size in bytes; null until the client has told it. */
+  /** The size in bytes; null until the client sends it. */
   @Column('bigint', { nullable: true })
   size: number | null;
 

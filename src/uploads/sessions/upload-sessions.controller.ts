@@ -12,9 +12,9 @@ import { readContentRange } from './content-range';
 import { PartBody } from './part-body';
 import { isComplete, type Session, UploadSessions } from './upload-sessions.service';
 
-/** Parts that a process receives at the same time, and those of one IP address. */
+/** Maximum number of parts that a process receives at the same time, in total and from one IP address. */
 const RECEIVED = { accepted: 100, running: 32, each: 8 };
-// Less than the deadline of the request.
+// A part must start before the deadline of the request.
 const MAX_WAIT_MS = 1500;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -31,7 +31,7 @@ export class UploadSessionsController {
 
   constructor(private readonly sessions: UploadSessions) {}
 
-  /** Upload tools start a session at one URL and send parts to another one, which is the same here. */
+  /** Upload tools start a session at one URL and send parts to another URL. Here, both are the same. */
   @Post(':token')
   @Public()
   async start(@Params() { token }: SessionRequest): Promise<WebResponse> {

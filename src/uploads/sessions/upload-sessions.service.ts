@@ -18,10 +18,16 @@ import type { UploadSession } from './upload-session.entity';
 
 /** An object in the storage has at most this many bytes. */
 const MAX_PART_BYTES = 16 * 1024 * 1024;
-/** The limit for a file, besides one part for each 256 KiB, the smallest that the upload tool sends. */
+/**
+ * Maximum number of parts of a file, in addition to one for each 256 KiB, the smallest part that the upload
+ * tool sends.
+ */
 const MAX_SMALL_PARTS = 1000;
 const LIFETIME_MS = 24 * 3600 * 1000;
-/** Unfinished sessions of the games of one owner, and their bytes as a multiple of FILES_MAX_BYTES. */
+/**
+ * Limits of the unfinished sessions for one owner's games: their number, and their bytes as a multiple of
+ * FILES_MAX_BYTES.
+ */
 export const MAX_SESSIONS = 100;
 const MAX_STORED_FILES = 4;
 const SWEEP_INTERVAL_MS = 50_000;
@@ -57,8 +63,8 @@ const FIND_TO_WRITE = statement<Session & { parts: number; has_quota: boolean }>
    FROM (${SESSION}) s JOIN games g ON g.id = s.game_id`,
 );
 
-// Recorded first, so that the object is found and deleted even if this process is killed while it writes. The quota is
-// looked at for each object, because a request may send a whole file.
+// A part is recorded before it is written, so that the object is found and deleted even if this process is
+// killed meanwhile. The quota is checked for each object, because a request may send a whole file.
 const BEGIN_PART = statement<{ file_key: string }>(
   'begin_upload_part',
   `INSERT INTO upload_parts (session_id, file_key, start)
@@ -134,7 +140,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
   }
 
   onApplicationBootstrap(): void {
-    // Without an adapter this is an operator's command.
+    // Without an HTTP adapter, this process runs an operator's command.
     if (!this.host.httpAdapter) return;
     // Random, so that replicas don't sweep at the same second.
     this.timer = setInterval(() => void this.sweep(), SWEEP_INTERVAL_MS * (0.8 + Math.random() / 5)).unref();
@@ -183,7 +189,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     return id;
   }
 
-  /** Undefined if it doesn't exist, has expired, or its game was deleted. */
+  /** Undefined if the session doesn't exist or has expired, or if its game was deleted. */
   find(id: string): Promise<Session | undefined> {
     return this.database.row(FIND, { session_id: id, now: new Date(this.clock.now()) });
   }
@@ -218,7 +224,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     for (let at = session.received; at < end && !body.isCut; at += MAX_PART_BYTES)
       if (!(await this.storePart(id, at, Math.min(MAX_PART_BYTES, end - at), size ?? null, body))) break;
     const stored = await this.require(id);
-    // A request at the same time may have named another size first.
+    // A concurrent request may have sent another size first.
     requireWithin(stored, end, size);
     return stored;
   }
@@ -242,7 +248,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
       await this.dropPart(id, key);
     } catch (error) {
       await this.dropPart(id, key);
-      // If the content ended without a block to keep, the storage's error is only the consequence.
+      // If the content ended without a block to keep, the storage's error is only a consequence.
       if (kept > 0 || !body.isCut) throw error;
     }
     return false;
@@ -274,7 +280,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     return { size, md5_hash: md5.digest('hex') };
   }
 
-  /** Ends a session and deletes its parts. What fails is repeated by the next sweep. */
+  /** Expires a session and deletes its parts. The next sweep repeats failed deletions. */
   async discard(id: string): Promise<void> {
     await this.database.rows(EXPIRE, [id]);
     await this.deleteSession(id).catch((error: Error) => this.warn(error));

@@ -11,11 +11,14 @@ export abstract class FileStorage {
   /** The bytes of a file from `start` to before `end`. Fails if the file has fewer. */
   abstract read(key: string, start: number, end: number): AsyncGenerator<Buffer>;
 
-  /** Deletes a file, also one of which a process that was killed stored only a part. Does nothing if it doesn't exist. */
+  /**
+   * Deletes a file, including a partial one that a killed process left behind. Does nothing if it doesn't
+   * exist.
+   */
   abstract delete(key: string): Promise<void>;
 }
 
-/** Passes on what must be `bytes` long. */
+/** Passes on chunks, and throws unless they have `bytes` bytes in total. */
 export async function* requireLength(chunks: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer> {
   let read = 0;
   for await (const chunk of chunks) {

@@ -8,7 +8,7 @@ export const NOT_CONFIGURED =
 /** Without a bucket or folder, only files whose records have a URL can be downloaded. */
 export class NoStorage extends FileStorage {
   override downloadUrl(): string {
-    // Clients would retry a 503 for ever.
+    // Clients would retry a 503 forever.
     throw apiError(501, 'no file storage is configured');
   }
 

@@ -9,7 +9,7 @@ import type { Settings } from '../../platform/config/settings';
 import { attachment } from './attachment';
 import { FileStorage, requireLength } from './file-storage';
 
-/** The maximum of S3 in one request. */
+/** The maximum size of an S3 object that is stored in one request. */
 const MAX_PUT_BYTES = 5 * 2 ** 30;
 /** An upload without progress fails after this time. */
 const IDLE_TIMEOUT_MS = 60_000;
@@ -24,11 +24,11 @@ type S3Settings = Pick<
   | 'FILES_URL_SECONDS'
 >;
 
-// aws4 and not the AWS SDK, whose presigner adds 30 packages, and needs a promise for each URL.
+// The AWS SDK isn't used, because its presigner adds many packages and needs a promise for each URL.
 /** A bucket of any S3-compatible storage, with path-style URLs and Signature Version 4. */
 export class S3Storage extends FileStorage {
   private readonly endpoint: URL;
-  // The getters of URL compute their values.
+  // The parts of the endpoint are stored because the getters of URL compute them on each call.
   private readonly origin: string;
   private readonly host: string;
   private readonly folder: string;
@@ -188,7 +188,7 @@ function statusError({ statusCode }: IncomingMessage, body: string): OperatorErr
   return new OperatorError(`The storage responded with status ${statusCode} (${code}).`);
 }
 
-/** According to RFC 3986: encodeURIComponent doesn't encode !'()*. */
+/** Encodes according to RFC 3986, because encodeURIComponent doesn't encode !'()*. */
 const encoded = (text: string) =>
   encodeURIComponent(text).replace(
     /[!'()*]/g,

@@ -34,7 +34,10 @@ const insertGames = (from: string, added_at: string) => `
   INSERT INTO bundle_games (bundle_id, game_id, position, created_at, updated_at)
   SELECT s.id, s.game_id, s.position, ${added_at}, ${added_at} FROM ${from} s`;
 
-/** The games of the stream's bundles. A table, because PostgreSQL can't estimate the number of games in arrays. */
+/**
+ * The games of the stream's bundles. They are in a table because PostgreSQL can't estimate the number of
+ * games in arrays.
+ */
 const LISTED_GAMES: TemporaryTable = {
   name: 'listed_games',
   columns: [

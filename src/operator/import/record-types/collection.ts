@@ -72,8 +72,8 @@ const DROPPED_ENTRIES: TemporaryTable = {
 };
 
 const has = (field: string) => given(ENTRY_FIELDS, field, 'e');
-// A leading part in the right order keeps its sort_keys; the others get keys above all existing ones, so that no update
-// collides.
+// Leading entries that are already in order keep their sort_keys. The others get keys above all existing
+// ones, so that no update collides.
 const planEntries = `
   WITH staged AS (
     SELECT e.collection_id, e.game_id, e.rank, t.game_id IS NOT NULL AS stored,

@@ -9,9 +9,9 @@ export interface Field {
   columns: { name: string; sql: string }[];
   required: boolean;
   default: Cells;
-  /** The default is the time of the import, for null too. */
+  /** Whether the default, which also replaces null, is the time of the import. */
   now: boolean;
-  /** Stored in other tables than the type's own. */
+  /** Whether the field is stored in a table other than the type's own. */
   inOtherTable: boolean;
   /** Description of the field beyond its name and value, for docs/reference/import-records.md. */
   meaning: string;
@@ -52,7 +52,10 @@ export const timeOrNow = (name: string) => optional(name, timestamp, NULL, { now
 /** The bits of the fields that a record has. Exact for up to 53 fields. */
 export const PRESENT = { name: 'present', sql: 'bigint' };
 
-/** The bit of a field in PRESENT, by its position among the fields. To be added: JavaScript's bitwise operators use only 32 bits. */
+/**
+ * The bit of a field in PRESENT, by its position among the fields. Add the bits of several fields:
+ * JavaScript's bitwise operators use only 32 bits.
+ */
 export const presenceBit = (place: number) => 2 ** place;
 
 /** Whether a staged record `s` has the field. */

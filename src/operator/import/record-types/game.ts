@@ -20,7 +20,7 @@ const fields = [
   required('slug', slug),
   required('title', title(MAX_TITLE)),
   optional('short_text', text({ max: MAX_SHORT_TEXT })),
-  // `type` is the type of record, so the game's type has another name.
+  // `type` is the record type, so the game's type has another name.
   optional('game_type', oneOf(GAME_TYPES), 'default', {
     columns: [{ name: 'type', sql: 'text' }],
     meaning: '`type` in the API',

@@ -15,7 +15,7 @@ import {
 import { given, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
-// Limited, because every response with the purchase contains all its games.
+// The number of games is limited because every response with the purchase contains all of them.
 export const MAX_BUNDLE = 10_000;
 const MAX_INTEGER = 2 ** 31 - 1;
 
@@ -70,7 +70,7 @@ const insertGames = (buyer: string, sold_at: string, from = eachGame) => `
   INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
   SELECT s.id, g.game_id, ${buyer}.user_id, lower_ascii(${buyer}.email), ${sold_at} FROM ${from}`;
 
-// 144 bits, random except for the version of a UUID; base64url.
+// A key has 144 bits, which are random except for the version of a UUID, in base64url.
 const newKey = `'gwdl_' || translate(encode(
   uuid_send(gen_random_uuid()) || substr(uuid_send(gen_random_uuid()), 1, 2), 'base64'), '+/', '-_')`;
 const insertKeys = (purchase: string, created_at: string) => `

@@ -42,7 +42,7 @@ interface Deletion {
   holds: Record<string, string>;
   /** The operator's alternative. */
   advice: string;
-  /** Locks other records, like the service locks them before those of this type. */
+  /** A statement that locks other records first, in the order in which the service locks them. */
   first?: string;
   /** Statements that delete or change other rows first. Foreign keys handle the rest. */
   before: string[];
@@ -64,9 +64,10 @@ interface Definition {
   /** The table has `updated_at`, which is set when the import changes a record. */
   hasUpdatedAt?: boolean;
   /**
-   * The service creates such rows, too. A record with an ID that it assigned must describe the same object: `differs`
-   * compares the record `s` with the row `t`, and `as` ends the sentence "was created by this service ...". The table
-   * needs a column `imported_id`, which is true for the rows of imports and false by default.
+   * The service also creates records of this type. A record with an ID that the service assigned must
+   * describe the same object: `differs` compares the record `s` with the row `t`, and `as` ends the sentence
+   * "was created by this service ...". The table needs a column `imported_id`, which is true for the rows of
+   * imports and false by default.
    */
   createdByService?: { differs: string; as: string };
   /** The service deletes such rows itself, so the stored ones are locked before they are compared. */
@@ -78,7 +79,7 @@ export interface RecordType extends Definition {
   key: string;
   /** The name of a record `s` in a problem. API keys have none, because the key is secret. */
   subject: string;
-  /** Counts of records: in the stream, to be deleted, already stored, changing a stored one, and deleted. */
+  /** Tables of records: in the stream, to be deleted, already stored, changing a stored one, and deleted. */
   records: TemporaryTable;
   deleted: TemporaryTable;
   stored: TemporaryTable;
@@ -115,5 +116,6 @@ export const isNew = (table: string, key = 'id') =>
   `NOT EXISTS (SELECT FROM stored_${table} o WHERE o.${key} = s.${key})`;
 export const isChanged = (table: string, key = 'id') => `s.${key} IN (SELECT ${key} FROM changed_${table})`;
 
-// The planner expects a hundred rows here, for which it would read a whole table. With a limit it expects ten.
+// Without the LIMIT, the planner expects a hundred rows, and would read a whole table. With it, it expects
+// ten.
 export const each = (table: string) => `(SELECT id FROM ${table} LIMIT (SELECT 9223372036854775807)) t`;

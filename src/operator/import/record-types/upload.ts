@@ -34,7 +34,7 @@ const fields = [
   required('game_id', idFor('game')),
   required('filename', filename, { meaning: 'file name that players see' }),
   optional('display_name', text({ max: MAX_DISPLAY_NAME })),
-  // `type` is the type of record, so the upload's type has another name.
+  // `type` is the record type, so the upload's type has another name.
   optional('upload_type', oneOf(UPLOAD_TYPES), 'default', {
     columns: [{ name: 'type', sql: 'text' }],
     meaning: '`type` in the API',

@@ -102,7 +102,7 @@ export const USER = recordType({
     differ: `${hasEmails} AND
       ARRAY(SELECT lower_ascii(e.email) || ' ' || e.verified AS one FROM ${staged} ORDER BY one) IS DISTINCT FROM
       ARRAY(SELECT e.email || ' ' || e.verified AS one FROM user_emails e WHERE e.user_id = s.id ORDER BY one)`,
-    // Deleted and inserted again, because no order of updates supports all swaps of email addresses.
+    // Email addresses are deleted and inserted again, because no order of updates supports all swaps.
     change: [
       `DELETE FROM user_emails t USING import_users s
        WHERE t.user_id = s.id AND ${isChanged('users')} AND ${hasEmails}
@@ -122,7 +122,7 @@ export const USER = recordType({
     advice: 'erase the person instead, with gamewharf users erase',
     before: [
       `DELETE FROM webhooks w USING ${each('removed_users')} WHERE w.user_id = t.id`,
-      // Entries that they added to other collections stay, attributed to the owner.
+      // Entries that the user added to other collections stay, attributed to the collection's owner.
       `UPDATE collection_games g SET user_id = c.user_id
        FROM ${each('removed_users')}, collections c WHERE g.user_id = t.id AND c.id = g.collection_id`,
     ],
