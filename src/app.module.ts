@@ -38,7 +38,7 @@ import { UploadsModule } from './uploads/uploads.module';
 import { WharfModule } from './wharf/wharf.module';
 
 @Module({
-  // Express tries the routes in this order, the most requested first.
+  // Express tries the routes in this order, so the most requested ones are first.
   imports: [
     DatabaseModule,
     ServerModule,
@@ -75,7 +75,8 @@ import { WharfModule } from './wharf/wharf.module';
 class ServiceModule {}
 
 /**
- * The service with the settings of this process, for Nest's `createApplicationContext(AppModule)` and `repl(AppModule)`.
+ * The service with the settings of this process, for Nest's `createApplicationContext(AppModule)` and
+ * `repl(AppModule)`.
  */
 @Module({
   imports: [

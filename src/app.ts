@@ -36,8 +36,8 @@ export const optionsWith = (logger: Logger): NestApplicationOptions => ({
 });
 
 /**
- * Configures an app, including those of @nestjs/testing. Its middleware runs in this order, before all guards; `before`
- * can add some that runs first.
+ * Configures an app, including those of @nestjs/testing. Its middleware runs in this order, before all
+ * guards; `before` can add middleware that runs first.
  */
 export function configured(
   app: NestExpressApplication,

@@ -21,7 +21,7 @@ import { gracefulStop } from './platform/operations/graceful-stop';
 import { listen } from './platform/server/listen';
 import { RequestGate } from './platform/server/request-gate';
 
-/** Makes this process the service, until a signal ends it. */
+/** Runs the service in this process until a signal ends it. */
 export function serve(): void {
   const server = new Server();
   // SIGHUP: the terminal was closed.
@@ -64,7 +64,7 @@ export class Server {
     gate.starting = true;
     // Not app.listen, which would log the error of a port that is in use.
     await this.app.init();
-    // With Node's backlog of 511, one client that opens a thousand connections at once delays the others by a second.
+    // With Node's backlog of 511, one client that opens many connections at once delays the others.
     await listen(this.app.getHttpServer() as HttpServer, {
       port: settings.PORT,
       host: settings.HOST,

@@ -7,7 +7,7 @@ import { modernTimestamp } from '../platform/formats/timestamps';
 import type { BuildEvent } from '../wharf/build-event.entity';
 import type { BuildEventResponse } from './push.dto';
 
-/** The limit for one build. Events of the service itself come in addition. */
+/** The limit for one build, in addition to events of the service itself. */
 export const MAX_EVENTS = 1000;
 
 /** An event of the service itself about a build. */

@@ -10,10 +10,10 @@ import { ADD_EVENT } from './build-events.service';
 import { storedKeys } from './build-keys';
 import { ANNOUNCE_FAILED } from './build-messages';
 
-/** A longer reason is cut. */
+/** A longer reason is truncated. */
 const MAX_ERROR = 1000;
 
-// A build that is completed stays so.
+// A completed build stays completed.
 const FAIL = statement<{ game_id: number; attempts: number }>(
   'fail_build',
   `WITH job AS (DELETE FROM build_jobs WHERE build_id = $1 RETURNING attempts),
@@ -23,13 +23,14 @@ const FAIL = statement<{ game_id: number; attempts: number }>(
    SELECT build.game_id, coalesce((SELECT attempts FROM job), 0) AS attempts FROM build`,
 );
 
-/** A push that creates the channel of the build waits, or this waits for it. */
+/** Locks the game, so that this and a push that creates the build's channel wait for each other. */
 const LOCK_CHANNELS = statement(
   'lock_channels_of_build',
   'SELECT FROM games g JOIN builds b ON b.game_id = g.id WHERE b.id = $1 FOR NO KEY UPDATE OF g',
 );
 
-// Only an upload that a push has created and no user has edited, of a channel without builds that could still be downloaded.
+// Deletes an upload only if a push created it, no user has edited it, and its channel has no builds that
+// could still be downloaded.
 const DELETE_EMPTY_CHANNEL = statement(
   'delete_empty_channel',
   `DELETE FROM uploads u USING builds b
@@ -91,7 +92,7 @@ export class BuildFailures {
     return true;
   }
 
-  /** Deletes what the first attempts to process a build have stored. */
+  /** Deletes the files that this many attempts to process a build have stored. */
   async deleteStored(game_id: number, build_id: number, attempts: number): Promise<void> {
     for (const key of keysOfAttempts(game_id, build_id, attempts)) await this.storage.delete(key);
   }

@@ -27,7 +27,7 @@ import { processBuild, type ProcessedBuild } from './build-thread';
 const POLL_INTERVAL_MS = 5000;
 const SWEEP_INTERVAL_MS = 50_000;
 const RENEW_INTERVAL_MS = 15_000;
-/** The wait after a failure, of the storage for example; multiplied by the number of attempts. */
+/** The wait after a failed attempt, multiplied by the number of attempts. */
 const RETRY_MS = 10_000;
 
 interface JobRow {
@@ -122,7 +122,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     await Promise.all(this.running);
   }
 
-  /** Call it when there may be a job. */
+  /** Call this when there may be a job. */
   wake(): void {
     this.wakes++;
     for (const resume of this.waiting) resume();
@@ -203,7 +203,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       },
       signal,
     ).catch(async (error: unknown) => {
-      // The attempt of a process that has taken the job over doesn't see what this one stored meanwhile.
+      // An attempt that has taken the job over doesn't know the files that this one stored meanwhile.
       await discard().catch(() => undefined);
       throw error;
     });
@@ -214,7 +214,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     await this.sessions.discard(signature_session);
   }
 
-  /** Returns false if the job is another process's by now, or the build has failed. */
+  /** Returns false if another process has taken the job over, or the build has failed. */
   private complete(
     claim: Claim,
     game_id: number,
@@ -278,7 +278,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     try {
       if (!(await this.queue.renew(claim))) lost.abort();
     } catch {
-      // The next one tries again. If the lease expires, the transaction at the end notices it.
+      // The next renewal tries again. If the lease expires, the transaction at the end detects it.
     }
   }
 

@@ -10,7 +10,7 @@ const OLDEST = statement<{ created_at: string }>(
   'SELECT created_at FROM build_jobs ORDER BY created_at LIMIT 1',
 );
 
-/** `rejected`: because of the sender's files or quota. `failed`: after the last attempt. */
+/** `rejected`: because of the build's files or the owner's quota. `failed`: after the last attempt. */
 type Result = 'completed' | 'rejected' | 'retried' | 'failed';
 const RESULTS: Result[] = ['completed', 'rejected', 'retried', 'failed'];
 
@@ -58,7 +58,7 @@ export class BuildMetrics {
     this.seconds.inc({ result }, milliseconds / 1000);
   }
 
-  /** Call it regularly: a scrape doesn't wait for the database. */
+  /** Call this regularly, because a scrape doesn't wait for the database. */
   async readOldest(): Promise<void> {
     const job = await this.database.row(OLDEST, []);
     this.oldest = job ? Math.max(0, this.clock.now() - Date.parse(job.created_at)) / 1000 : 0;

@@ -5,11 +5,11 @@ import { Clock } from '../platform/config/clock';
 import { Database } from '../platform/database/database';
 import { statement } from '../platform/database/statement';
 
-/** Another process takes the job of one that was killed. */
+/** After this time, another process takes the job of a process that was killed. */
 const LEASE_MS = 60_000;
 export const MAX_ATTEMPTS = 3;
 
-/** Owners whose jobs this process has claimed recently. */
+/** Maximum number of recently served owners to track. */
 const MAX_SERVED = 1000;
 
 /**
@@ -89,7 +89,7 @@ export class BuildQueue {
     return (await this.database.row(RENEW, [build_id, lease, this.after(LEASE_MS)])) !== undefined;
   }
 
-  /** Lets another attempt begin after a time. The one that ends is counted unless this process stops. */
+  /** Lets another attempt begin after `wait_ms`. `isCounted`: whether the attempt that ends counts as one. */
   async release({ build_id, lease }: Claim, wait_ms: number, { isCounted }: { isCounted: boolean }) {
     const leased_until = this.after(wait_ms);
     await this.database.rows(RELEASE, { build_id, lease, leased_until, uncounted: isCounted ? 0 : 1 });

@@ -35,7 +35,10 @@ export interface ProcessedBuild {
 /** `problem`: of the patch or the signature, for the user of the upload tool. */
 export type BuildOutcome = { built: ProcessedBuild } | { problem: string };
 
-/** 200,000 paths of 150 characters need more than 192, with those of the parent. Other builds: docs/guides/push-builds.md. */
+/**
+ * Enough for 200,000 paths of 150 characters, with those of the parent. Other builds:
+ * docs/guides/push-builds.md.
+ */
 const MAX_HEAP_MEGABYTES = 256;
 
 /** Creates a build's archive. Rejects with a BuildFileError if its files are the problem. */

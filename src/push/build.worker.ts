@@ -81,7 +81,7 @@ class ParentFiles implements Parent {
     private readonly message: Buffer,
     private readonly zip: ZipArchive,
     readonly sizes: Float64Array,
-    /** The number in the archive of each file. */
+    /** The number of each file in the archive. */
     private readonly numbers: Int32Array,
   ) {}
 
@@ -124,7 +124,7 @@ class ParentFiles implements Parent {
   }
 }
 
-/** The size and the number in the archive of each file. */
+/** The size of each file, and its number in the archive. */
 function findFiles(message: Buffer, archive: Container) {
   const numbersByPath = new Map(archive.files.map(({ path }, number) => [path, number]));
   const [sizes, numbers]: [number[], number[]] = [[], []];

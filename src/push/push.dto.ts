@@ -240,7 +240,7 @@ export interface PushedBuildRow extends BuildRow {
   error: string | null;
 }
 
-// Properties after a spread would take ten times as long as all others together.
+// Object.assign, because adding properties after a spread is much slower.
 export const pushedBuildResponse = (row: PushedBuildRow): PushedBuildResponse =>
   Object.assign(buildResponse(row), { hidden: row.hidden, error: row.error });
 

@@ -21,7 +21,7 @@ import { PushesService } from './pushes.service';
 
 interface FileRow extends PushedFileResponse, Pick<Build, 'file_key' | 'file_url'> {}
 
-/** A row of nulls: the build has no files. */
+/** A row of nulls means that the build has no files. */
 const FILES = read<Pick<Build, 'game_id'> & (FileRow | { id: null })>(
   'edited_build_files',
   `SELECT b.game_id, f.*
@@ -52,7 +52,7 @@ const FILE_TO_FINISH = statement<FileSessionRow>(
   'SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND id = $2',
 );
 
-// A file whose session has expired gets another one. Of two requests, the second changes nothing.
+// A file whose session has expired gets a new session. Of two requests, the second changes nothing.
 const CREATE_FILE = statement<{ id: number }>(
   'create_build_file',
   `INSERT INTO build_files (id, build_id, type, session_id)
@@ -69,7 +69,7 @@ const FINISH_FILE = statement(
   `UPDATE build_files SET state = 'uploaded', size = $2, updated_at = now() WHERE id = $1 AND state = 'created'`,
 );
 
-/** With both files, the build is processed. */
+/** Starts processing the build when both files are uploaded. */
 const START_PROCESSING = statement<{ build_id: number }>(
   'start_processing_build',
   `WITH ready AS (
@@ -146,7 +146,7 @@ export class PushedFilesService {
     return { id: file.id, upload_url: this.sessions.sessionUrl(file.session_id), upload_headers: {} };
   }
 
-  /** The file, if it can be sent to its session. */
+  /** The file with its session, or undefined if the session doesn't exist. */
   private async withSession(
     file: { id: number; session_id: string | null } | undefined,
   ): Promise<{ id: number; session_id: string } | undefined> {
@@ -180,7 +180,7 @@ export class PushedFilesService {
     return pushedFileResponse(files.find(({ id }) => id === file.id)!);
   }
 
-  /** Undefined until the last part is received, which has the size. */
+  /** Undefined until the last part is received, because only then the size is known. */
   private async uploadedSize(file: FileSessionRow): Promise<number | null | undefined> {
     if (file.state === 'uploaded') return file.size;
     const session = file.session_id ? await this.sessions.find(file.session_id) : undefined;

@@ -23,9 +23,9 @@ import {
 } from './push.dto';
 
 const LIFETIME_MS = 24 * 3600 * 1000;
-/** Builds of the games of one owner that are started or processed. */
+/** Limit for builds of one owner's games that are started or processed. */
 export const MAX_UNFINISHED = 50;
-/** Uploads of a game, one for each channel. */
+/** Limit for the uploads of a game, one for each channel. */
 export const MAX_CHANNELS = 500;
 
 const LOCK_GAME = statement(
@@ -91,7 +91,7 @@ const PUBLISH = statement<{ id: number }>(
    WHERE id = $1 AND state <> 'failed' RETURNING id`,
 );
 
-// The newest of each game, so that games with many builds aren't read as a whole.
+// Reads only the newest builds of each game, because a game can have many.
 const OF_PROFILE = longRead<PushedBuildRow>(
   'profile_builds',
   `SELECT ${PUSHED_COLUMNS} FROM (${editedBy('$user_id')}) g (id) CROSS JOIN LATERAL (

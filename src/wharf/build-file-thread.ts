@@ -8,7 +8,10 @@ interface Thread {
   maxHeapMegabytes: number;
 }
 
-/** Runs minutes of CPU time on a thread with a bounded heap; returns its message. The thread ends in any case. */
+/**
+ * Runs work that takes minutes of CPU time on a thread with a bounded heap; returns its message. The thread
+ * ends in any case.
+ */
 export async function runThread<Message>(
   { script, data, maxHeapMegabytes }: Thread,
   signal: AbortSignal,

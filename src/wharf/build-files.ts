@@ -29,10 +29,13 @@ export const IS_PRUNABLE = `b.state = 'completed' AND NOT b.hidden AND b.file_ur
   AND NOT EXISTS (SELECT FROM builds c WHERE c.parent_build_id = b.id AND c.state IN ('started', 'processing'))
   AND ${IN_USE.map((condition) => `b.id IS DISTINCT FROM ${newest(condition)}`).join(' AND ')}`;
 
-/** A push whose parent is the build waits, and so does this for such a push. Another statement then sees it. */
+/**
+ * Locks a build, so that this and a push whose parent is the build wait for each other. A later statement
+ * then sees the push.
+ */
 export const LOCK_BUILD = statement('lock_build', 'SELECT FROM builds WHERE id = $1 FOR UPDATE');
 
-/** Forgets the files of the locked build $1, unless it is in use by now. */
+/** Removes the files of the locked build $1 from the database, unless the build is in use. */
 export const PRUNE_BUILD = statement<{ file_key: string }>(
   'prune_build',
   `WITH pruned AS (SELECT b.id, b.file_key FROM builds b WHERE b.id = $1 AND ${IS_PRUNABLE}),

@@ -76,7 +76,7 @@ export class Build {
   @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  /** Null: not changed since it was created. */
+  /** Null: unchanged since it was created. */
   @TimestampColumn({ nullable: true })
   updated_at: string | null;
 

@@ -10,7 +10,7 @@ import { type Build, isPublished } from './build.entity';
 import type { LatestRequest, LatestResponse } from './latest.dto';
 
 interface BuildRow extends Pick<Build, 'user_version'> {
-  /** The channel has a completed build. */
+  /** Whether the channel has a completed build. */
   found: boolean;
 }
 
@@ -29,7 +29,7 @@ export const NEWEST_BY_GAME = read<BuildRow>(
   `${newestBuild('games g', '$2')} AND g.id = $1`,
 );
 
-// LIMIT: otherwise the planner may read all games of the owner.
+// Without LIMIT, the planner may read all games of the owner.
 export const NEWEST_BY_TARGET = read<BuildRow>(
   'newest_build_by_target',
   `${newestBuild(
@@ -40,7 +40,7 @@ export const NEWEST_BY_TARGET = read<BuildRow>(
 );
 
 const TTL_MS = 1000;
-// More than one replica serves in that time.
+// More than one replica serves within TTL_MS.
 const MAX_CACHED = 20_000;
 
 const cacheKey = ({ game_id, target, channel_name }: LatestRequest) =>

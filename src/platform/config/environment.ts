@@ -9,15 +9,15 @@ export function readSettings(moreProblems: (settings: Settings) => string[]): Se
   return loadSettings(process.env, moreProblems);
 }
 
-/** A command with its own settings reads them here. */
+/** The environment, for commands with their own settings. */
 export const environmentOfThisProcess = (): NodeJS.ProcessEnv => process.env;
 
 export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);
 
-// Read before .env, which the commands read themselves.
+// The value before `.env` is loaded, because the commands load that file themselves.
 const TYPED_DATA_DIR = process.env.DATA_DIR;
 
-/** The operator's command as typed here, for the same store: in a clone of the project npm runs it. */
+/** The command in instructions for the operator, for the same data folder. In a clone, npm runs it. */
 export const commandName = () =>
   (TYPED_DATA_DIR ? `DATA_DIR=${shellWord(TYPED_DATA_DIR)} ` : '') +
   (['gamewharf', 'start'].includes(process.env.npm_lifecycle_event ?? '')

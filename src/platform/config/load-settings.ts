@@ -5,7 +5,7 @@ import { OperatorError } from '../errors/operator-error';
 import { isWebAddress, withoutSlash } from './setting-rules';
 import { SECRET_NAMES, SETTING_NAMES, Settings } from './settings';
 
-/** `moreProblems`: of values that this folder knows nothing about. */
+/** `moreProblems` validates settings whose rules are defined outside this folder. */
 export function loadSettings(
   env: NodeJS.ProcessEnv,
   moreProblems: (settings: Settings) => string[] = () => [],
@@ -88,7 +88,7 @@ function problemsOfProvider(settings: Settings): string[] {
       problems.push('OIDC_ISSUER must not contain a query, a fragment or a username');
   }
   if (!settings.OIDC_SCOPES.includes('openid')) problems.push('OIDC_SCOPES must include openid');
-  // Two sources that say who a browser is would need a rule for when they differ.
+  // Two sources of the signed-in user would need a rule for the case that they differ.
   if (TRUSTED_IDENTITY_HEADER !== undefined)
     problems.push('TRUSTED_IDENTITY_HEADER and OIDC_ISSUER are both set: keep one');
   return problems;

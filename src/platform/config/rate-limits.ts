@@ -11,7 +11,7 @@ const DEFAULTS = {
   'sign-in': { count: 10, period_ms: 60_000 },
 };
 
-// The limit of a user is that of this many credentials.
+// A user's limit is this multiple of a credential's limit.
 const CREDENTIALS_PER_USER = 3;
 
 export type LimitName = keyof typeof DEFAULTS | 'user';

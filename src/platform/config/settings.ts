@@ -109,7 +109,7 @@ export class Settings {
   // Whether a person without an account gets one, by an email address that the provider verified.
   @YesOrNo() OIDC_SIGN_UP: boolean = false;
 
-  // Whether only the provider signs in users, and not a password.
+  // Whether users can sign in only with the provider, and not with a password.
   @YesOrNo() OIDC_ONLY: boolean = false;
 
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -145,11 +145,12 @@ export class Settings {
   )
   TRUSTED_PROXIES: string = '';
 
-  // Running and waiting requests; more are rejected. One IP address runs 16 of them, or 64 while it is the only one.
+  // Maximum number of running and waiting requests. One IP address can have 16 running requests, or 64 while
+  // no other sends any.
   @WholeNumber(1, 100_000) MAX_IN_FLIGHT: number = 500;
 
-  // Open connections; more are closed. One IP address can have three quarters of them. At most 70% of the files that the
-  // process may have open.
+  // Maximum number of open connections. One IP address can have three quarters of them. The limit is at most
+  // 70% of the files that the process may have open.
   @WholeNumber(1, 1_000_000) MAX_CONNECTIONS: number = 10_000;
 
   // A bucket of any S3-compatible storage, for the files that players download.
@@ -172,16 +173,17 @@ export class Settings {
   // A local folder instead of a bucket. Default: files in DATA_DIR, with the embedded database.
   FILES_DIR?: string = undefined;
 
-  // Limit of a file that an upload tool or a seller uploads, and of all files of a pushed build.
+  // Maximum size of a file that an upload tool or a seller uploads, and of all files of a pushed build.
   @WholeNumber(1, 2 ** 49) FILES_MAX_BYTES: number = 5 * 2 ** 30;
 
-  // Limit of all stored files of the games of one owner; 0: no limit.
+  // Maximum size of all stored files of one owner's games; 0: no limit.
   @WholeNumber(0, 2 ** 53 - 1) FILES_QUOTA_BYTES: number = 0;
 
-  // Pushed builds that this process processes at the same time; 0: only other processes do.
+  // Number of pushed builds that this process processes at the same time; 0: only other processes do.
   @WholeNumber(0, 64) BUILD_WORKERS: number = 1;
 
-  // A folder for the temporary files of pushed builds and of signatures. Default: gamewharf-builds in the system's folder for them.
+  // A folder for the temporary files of pushed builds and of signatures. Default: gamewharf-builds in the
+  // system's temporary folder.
   BUILD_DIR?: string = undefined;
 
   // How long the URL of a file is valid.
@@ -200,7 +202,7 @@ export class Settings {
   // Default: the same as HOST.
   METRICS_HOST?: string = undefined;
 
-  // OpenTelemetry's own names; its library reads its other variables.
+  // These names are OpenTelemetry's own; its library reads its other variables.
   @IsOptional()
   @IsWebAddress()
   OTEL_EXPORTER_OTLP_ENDPOINT?: string = undefined;
@@ -217,10 +219,10 @@ export class Settings {
   @WholeNumber(0, 600)
   DRAIN_SECONDS?: number = undefined;
 
-  // Refunds on the seller's pages, for purchases of which the seller can edit every game.
+  // Whether sellers can refund purchases on their pages, if they can edit every game of the purchase.
   @YesOrNo() SELLERS_MAY_REFUND: boolean = false;
 
-  // Webhooks to IP addresses of the operator's own networks.
+  // Whether webhooks can be sent to IP addresses of the operator's own networks.
   @YesOrNo() WEBHOOKS_ALLOW_PRIVATE: boolean = false;
 
   @IsOptional()
@@ -250,7 +252,7 @@ export class Settings {
   )
   SIGNING_KEYS?: string = undefined;
 
-  // The claims of JWTs. Default: PUBLIC_URL, otherwise http://HOST:PORT; the audience is the issuer.
+  // Claims of JWTs. Default: PUBLIC_URL, otherwise http://HOST:PORT; the audience is the issuer.
   JWT_ISSUER?: string = undefined;
 
   JWT_AUDIENCE?: string = undefined;
@@ -258,7 +260,7 @@ export class Settings {
   // Seconds for which a JWT is valid.
   @WholeNumber(60, 86_400) JWT_LIFETIME: number = 3600;
 
-  // How long a proof of ownership is valid: it outlives a refund by as much.
+  // How long a proof of ownership is valid, even after a refund.
   @WholeNumber(60, 86_400) PROOF_SECONDS: number = 86_400;
 
   // The scopes that a game's manifest can request.

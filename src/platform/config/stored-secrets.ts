@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../errors/operator-error';
 
-/** A secret that is not configured: created once, in a file of the data folder that only its owner can read. */
+/** Reads or creates a secret in a file of the data folder, which only the file's owner can read. */
 export function createdSecret(
   dataDir: string,
   name: string,
@@ -12,7 +12,7 @@ export function createdSecret(
   const file = join(dataDir, name);
   try {
     mkdirSync(dataDir, { recursive: true });
-    // wx: of two processes that start concurrently, one writes and the other reads that file.
+    // wx: if two processes start concurrently, one creates the file and the other reads it.
     writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

@@ -1,4 +1,4 @@
-/** More waiting items mean that the database does not respond. */
+/** Further items are dropped, because the database isn't responding. */
 const MAX_WAITING = 10_000;
 
 /** Writes items that no request waits for. Those added within an interval share a batch. */
@@ -12,11 +12,11 @@ export class BackgroundWriter<Item> {
     private readonly batchSize: number,
     private readonly write: (batch: Item[]) => Promise<unknown>,
     private readonly failed: (error: Error, batch: Item[]) => void,
-    /** Writes a failed batch again after the interval, instead of dropping it. */
+    /** Whether a failed batch is written again after the interval, instead of being dropped. */
     private readonly retries = false,
   ) {}
 
-  /** False: too many are waiting, and the item is dropped. */
+  /** Returns false if too many items are waiting, and drops this one. */
   add(item: Item): boolean {
     this.schedule();
     if (this.waiting.length >= MAX_WAITING) return false;

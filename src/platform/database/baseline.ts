@@ -12,7 +12,7 @@ const isOfBaseline = (name: string) => !isOf01(name) && migrationStamp(name) < A
 const migrationName = (migration: MigrationInterface) => migration.name ?? migration.constructor.name;
 export const migrationNames = (source: DataSource) => source.migrations.map(migrationName);
 
-/** The migrations that count as applied if `names` have run: those of 0.1 stand for the whole baseline. */
+/** The migrations that count as applied if `names` have run: those of 0.1 count as the whole baseline. */
 export function asBaseline(names: string[], known: string[]): string[] {
   if (!names.some(isOf01)) return names;
   if (!names.includes(LAST_OF_0_1))
@@ -38,7 +38,7 @@ export async function adoptBaseline(source: DataSource): Promise<void> {
   await runOnly(source, applied, { fake: true });
 }
 
-/** Runs those of the pending migrations that have these names. */
+/** Runs the pending migrations with these names. */
 export async function runOnly(source: DataSource, names: string[], options?: { fake: boolean }) {
   const all = source.migrations.splice(0);
   source.migrations.push(...all.filter((one) => names.includes(migrationName(one))));

@@ -9,8 +9,8 @@ import { pgTypes } from './pg-types';
 import { NotStarted } from './sqlstates';
 
 const QUERY_TIMEOUT_MS = 1500;
-// Shorter, so that the server doesn't go on waiting for a write whose client has given up. Not twice the wait for a
-// connection: with 1400, readers in the chaos scenario pool-exhausted waited 1.4 s for their responses.
+// Shorter than the query timeout, so that the server doesn't wait for a write whose client has given up. Not
+// twice the wait for a connection, because reads then wait longer while the pool is exhausted.
 const LOCK_TIMEOUT = QUERY_TIMEOUT_MS - 20;
 
 const compiled = join(__dirname, '..', '..', '..');
@@ -18,8 +18,8 @@ const compiled = join(__dirname, '..', '..', '..');
 /** The options of every connection that serves requests. */
 export const connectionOptions = {
   types: pgTypes,
-  // Timeouts of the client, because poolers reject those of the connection. Their sum is below the request's deadline
-  // of 2.3 s.
+  // These are timeouts of the client, because poolers reject timeouts of the connection. Their sum is below
+  // the request's deadline of 2.3 s.
   connectionTimeoutMillis: 700,
   query_timeout: QUERY_TIMEOUT_MS,
   onConnect: (client: ClientBase) =>

@@ -10,7 +10,7 @@ import { ExpiredRows } from './expired-rows';
   imports: [
     TypeOrmModule.forRootAsync({
       inject: [Settings],
-      // Connected by Database, in the background: the service returns 503 while the server can't be reached.
+      // Database connects it in the background: the service returns 503 while the server can't be reached.
       useFactory: (settings: Settings) => ({
         ...dataSourceOptions(settings),
         autoLoadEntities: true,

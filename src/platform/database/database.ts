@@ -156,7 +156,7 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
-  /** Outside production, an error has the stack of the caller; its own begins at a socket. */
+  /** Outside production, gives an error the stack of the caller, because its own stack begins at a socket. */
   private async located<T>(work: () => Promise<T>): Promise<T> {
     if (this.settings.NODE_ENV === 'production') return work();
     const caller = new Error();
@@ -178,7 +178,7 @@ export class Database implements OnApplicationShutdown {
     const close = async () => {
       if (this.source.isInitialized) await this.source.destroy();
     };
-    // A hanging server closes no connection.
+    // A server that hangs doesn't close its connections, so the wait is limited.
     await Promise.race([close(), sleep(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
   }
 }

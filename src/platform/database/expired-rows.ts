@@ -28,7 +28,7 @@ export class ExpiredRows implements OnApplicationBootstrap, OnApplicationShutdow
   }
 
   onApplicationBootstrap(): void {
-    // Random, so that replicas do not sweep at the same second.
+    // The interval is random, so that replicas don't sweep in the same second.
     this.timer = setInterval(() => void this.sweep(), INTERVAL_MS * (0.9 + Math.random() / 5)).unref();
   }
 

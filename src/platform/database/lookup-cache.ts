@@ -13,9 +13,9 @@ interface Entry<Value> {
 }
 
 /**
- * The results of lookups, for less than a TTL after each was sent, because it may be outdated since then. Concurrent
- * lookups of a key share one, and a failed one isn't cached. The library's own `fetch` is slower:
- * docs/contributing/decisions/performance.md.
+ * Caches the results of lookups. A result expires at most one TTL after its lookup was sent, because the data
+ * may have changed since then. Concurrent lookups of a key share one result, and errors aren't cached. The
+ * library's own `fetch` is slower: docs/contributing/decisions/performance.md.
  */
 export class LookupCache<Value extends object> {
   private readonly entries: LRUCache<string, Entry<Value>>;
@@ -31,7 +31,7 @@ export class LookupCache<Value extends object> {
   }
 
   get(key: string): Value | undefined {
-    // Each lookup makes its entry the newest one, so a hit needn't.
+    // `peek` is enough, because each lookup makes its entry the newest one.
     const entry = this.entries.peek(key);
     return entry && entry.expiresAt > this.clock.monotonic() ? entry.value : undefined;
   }

@@ -50,13 +50,13 @@ export async function migrate(
   }
 }
 
-/** One connection, without the timeouts of those that serve requests. */
+/** A data source with one connection, without the timeouts of connections that serve requests. */
 export const newMigrator = (settings: Pick<Settings, 'DATABASE_URL'>) =>
   new DataSource(
     dataSourceOptions({ ...settings, DATABASE_POOL_SIZE: 1 }, { connectionTimeoutMillis: 5000 }),
   );
 
-/** Polls, because a waiting statement would keep a snapshot, for which CREATE INDEX CONCURRENTLY waits. */
+/** Polls, because a waiting statement keeps a snapshot, for which CREATE INDEX CONCURRENTLY would wait. */
 async function waitFor(lock: Client): Promise<void> {
   const taken = async () =>
     (await lock.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK]))

@@ -15,7 +15,7 @@ export interface PersonalRows {
   where?: string;
   /** SQL that replaces or adds a column of `t`, by its name; null omits the column. Hashes are always omitted. */
   columns?: Record<string, string | null>;
-  /** A table with long texts sets it, so that fewer rows are in memory at once. */
+  /** Set for a table with long texts, so that fewer rows are in memory at once. */
   has_long_texts?: boolean;
   /** `delete`: an erasure deletes the rows. Absent: the erasure has separate statements for them, or cascades. */
   erasure?: 'delete';

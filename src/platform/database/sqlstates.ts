@@ -31,14 +31,14 @@ const UNREACHABLE = new Set([
   'EHOSTUNREACH',
   'ENOENT',
 ]);
-// pg and TypeORM give these no code. TypeORM releases the connection of a transaction as soon as it is lost.
+// These errors have no code. TypeORM releases the connection of a transaction as soon as it is lost.
 const LOST_CONNECTION =
   /Driver not Connected|timeout exceeded when trying to connect|^timeout expired$|Query read timeout|Connection terminated|encountered a connection error|Client was closed|Cannot use a pool after calling end|query runner (was )?already released/i;
 
 // The last message of a server before it closes the connection.
 const CLOSING_SQLSTATE = /^(08|57P0)/;
 
-/** The connection is lost or doesn't respond: no further statement can be sent on it. */
+/** Whether the connection is lost or doesn't respond, so that no further statement can be sent on it. */
 export function isConnectionLost(error: unknown): boolean {
   const { code, message } = findCause(error);
   if (typeof code === 'string' && (UNREACHABLE.has(code) || CLOSING_SQLSTATE.test(code))) return true;
@@ -49,11 +49,11 @@ export function isConnectionLost(error: unknown): boolean {
 export const isPoolExhausted = (error: unknown): boolean =>
   error instanceof NoneFree || /timeout exceeded when trying to connect/.test(findCause(error).message ?? '');
 
-/** The server rejected one statement; the connection can be used again. */
+/** Whether the server rejected one statement, so that the connection can be used again. */
 export const concernsOneStatement = (error: unknown): boolean =>
   error instanceof DatabaseError && !isConnectionLost(error);
 
-/** The server waited too long for a lock. */
+/** Whether the server waited too long for a lock. */
 export const isLockTimeout = (error: unknown): boolean => findCause(error).code === '55P03';
 
 type Cause = Partial<Pick<DatabaseError, 'message' | 'constraint' | 'detail'>> & { code?: unknown };
@@ -70,8 +70,8 @@ const NOT_UNICODE = /^(22021|22P05)$/;
 const isError = (error: unknown): error is Error => types.isNativeError(error) || error instanceof Error;
 
 /**
- * An import has just taken the ID that the service drew for a row. A retry draws another. Keys of other columns are not
- * drawn. The rest of the detail is in the server's language.
+ * Whether an import has just taken the ID that the service drew for a row, so that a retry draws another.
+ * Keys of other columns aren't drawn. The rest of the detail is in the server's language.
  */
 const isIdTaken = (code: string, constraint = '', detail = '') =>
   code === '23505' && constraint.endsWith('_pkey') && detail.includes('(id)=(');

@@ -4,11 +4,11 @@ export interface Statement<Row = unknown> {
   row?: Row;
   name: string;
   text: string;
-  /** The names of its parameters, in the order of their numbers; empty if the source has numbers. */
+  /** Names of the parameters, in the order of their numbers; empty if the source has numbers. */
   parameters: readonly string[];
   /** How it shares connections: see the three functions below. */
   group: 'small' | 'long' | 'own connection';
-  /** Whose statements it takes turns with: a word and one of its values, such as `user $2`. */
+  /** The client or row whose statements take turns: a word and a value, such as `user $2`. */
   turns?: string;
 }
 
@@ -26,8 +26,8 @@ export const statement = <Row>(name: string, text: string, turns?: string): Stat
 export const read = <Row>(name: string, text: string): Statement<Row> => declare(name, text, 'small');
 
 /**
- * A read of many rows: it has its own connection, and all of them together use at most half of the pool. `turns`: who
- * asks for them.
+ * A read of many rows: it has its own connection, and all of them together use at most half of the pool.
+ * `turns`: the client that requests them.
  */
 export const longRead = <Row>(name: string, text: string, turns?: string): Statement<Row> =>
   declare(name, text, 'long', turns);
@@ -75,6 +75,6 @@ export function rowsByStatement(statements: readonly BoundStatement[], rows: rea
     rows[statements.findIndex(({ statement }) => statement === wanted)] as Row[];
 }
 
-/** `turns` with the value: `user 7`. */
+/** `turns` with its value, such as `user 7`. */
 export const turnKey = ({ statement: { turns }, values }: BoundStatement): string | undefined =>
   turns?.replace(/\$(\d+)/, (_, n: string) => String(values[Number(n) - 1]));

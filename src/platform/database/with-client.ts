@@ -2,7 +2,7 @@ import type { Client, ClientConfig } from 'pg';
 import { DatabaseClient } from './client';
 import { connectionProblem } from './reachable';
 
-// pg waits without end for a server that accepts the connection and doesn't respond.
+// pg waits forever for a server that accepts the connection but doesn't respond.
 export const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Works on a separate connection, which the signal closes. */

@@ -1,5 +1,5 @@
-// ISO 4217's minor units. ICU's table differs (0 for HUF, IDR and COP) and changes between Node releases, which would change
-// the value of stored amounts.
+// ISO 4217's minor units. ICU's table differs (0 for HUF, IDR and COP) and changes between Node releases,
+// which would change the value of stored amounts.
 const DIGITS: Record<string, number> = Object.fromEntries([
   ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'
     .split(' ')

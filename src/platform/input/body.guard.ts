@@ -5,10 +5,10 @@ import { MAX_BODY_BYTES, parseBody } from './body';
 const STREAMED = 'gamewharf:streamed-body';
 const MAX_BYTES = 'gamewharf:max-body-bytes';
 
-/** Marks a handler that reads the body itself, as a stream, or has an interceptor that does, such as FileInterceptor. */
+/** Marks a handler that reads the body as a stream, itself or with an interceptor like FileInterceptor. */
 export const StreamedBody = () => SetMetadata(STREAMED, true);
 
-/** Limits the bodies of a controller to less than MAX_BODY_BYTES. */
+/** Sets a limit lower than MAX_BODY_BYTES for the bodies of a controller. */
 export const MaxBody = (bytes: number) => SetMetadata(MAX_BYTES, bytes);
 
 /**

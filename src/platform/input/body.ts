@@ -83,7 +83,7 @@ async function readFields(req: Request, limit: number): Promise<Values | undefin
   // Without a type, a chunked body may be empty, which is only known after it is read.
   if (!parser && mediaType !== '') throw apiError(415, 'unsupported media type');
   requireUtf8(req);
-  // raw-body would fail only after MAX_BODY_BYTES.
+  // raw-body would reject the body only after MAX_BODY_BYTES of it have arrived.
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw apiError(413, 'request too large');
   const body = await req.exchange.receive(() => readBytes(req, limit));
   if (body.length === 0) return undefined;
@@ -91,7 +91,7 @@ async function readFields(req: Request, limit: number): Promise<Values | undefin
   return parser(body, req);
 }
 
-/** body-parser would ignore the body of a client that closed its half of the connection. */
+/** Doesn't use body-parser, which ignores the body of a client that closed its half of the connection. */
 async function readBytes(req: Request, limit: number): Promise<Buffer> {
   const encoding = req.headers['content-encoding']?.toLowerCase() ?? 'identity';
   const decode = DECODERS.get(encoding);
@@ -147,7 +147,7 @@ async function parseMultipart(body: Buffer, req: Request): Promise<Values> {
   try {
     const parser = busboy({ headers: req.headers, defParamCharset: 'utf8', limits });
     parser.on('field', (name: string | undefined, value, info) => {
-      // Undefined for a part without a name, unlike busboy's types.
+      // Contrary to busboy's types, the name of a part can be undefined.
       if (!name) return;
       if (info.valueTruncated || info.nameTruncated) reject(apiError(413, 'request too large'));
       // busboy replaces invalid UTF-8 by U+FFFD.

@@ -1,6 +1,9 @@
 import { isTimestamp } from '../formats/timestamps';
 
-/** An entry of a list in descending order, by a time in PostgreSQL's format and an ID. The next page begins after it. */
+/**
+ * The last entry of a page, in a list that is sorted by a time in PostgreSQL's format and an ID, descending.
+ * The next page begins after it.
+ */
 export interface Cursor {
   at: string;
   id: number;
@@ -13,7 +16,7 @@ const CURSOR = /^(\S{10}) (\S+)\+00,(\d{1,15})$/;
 
 export const formatCursor = ({ at, id }: Cursor): string => `${at},${id}`;
 
-/** Undefined if the text isn't a cursor. */
+/** Parses a cursor; undefined for another text. */
 export function parseCursor(text: string | undefined): Cursor | undefined {
   const [, day, time, id] = CURSOR.exec(text ?? '') ?? [];
   return isTimestamp(`${day}T${time}Z`) ? { at: `${day} ${time}+00`, id: Number(id) } : undefined;

@@ -36,7 +36,7 @@ export class Form {
     return Object.keys(this.fields).map((name) => [name, this.text(name) ?? '']);
   }
 
-  /** A checkbox, which browsers send only when it is ticked. */
+  /** Whether a checkbox is ticked: browsers don't send the others. */
   isChecked(name: string): boolean {
     return this.text(name) !== undefined;
   }
@@ -56,7 +56,7 @@ export function withQuery(path: string, fields: Record<string, string | undefine
 
 export const readQuery = (req: Request): Form => new Form(req.query);
 
-/** Ignores the query. */
+/** Reads the form in the body, and ignores the query. */
 export async function readForm(req: Request): Promise<Form> {
   await parseBody(req, MAX_FORM_BYTES);
   return new Form((req.body ?? {}) as Record<string, unknown>);

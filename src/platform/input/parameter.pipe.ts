@@ -37,13 +37,16 @@ export class ParameterPipe extends ValidationPipe {
     return super.transform(this.given((value ?? {}) as Values, metatype), metadata) as Promise<unknown>;
   }
 
-  /** The value of a custom decorator isn't a client's, except that of `@Params()`. */
+  /** Skips the values of custom decorators except `@Params()`, because clients don't send them. */
   protected override toValidate(metadata: ArgumentMetadata): boolean {
     const isOwn = metadata.type === 'custom' && (metadata.data as unknown) !== PARAMETERS;
     return !isOwn && super.toValidate(metadata);
   }
 
-  /** Nest would read `0x10` as 16, an empty text as 0, 9007199254740993 as another number, and `yes` as false. */
+  /**
+   * Replaces Nest's conversion, which would read `0x10` as 16, an empty text as 0, 9007199254740993 as
+   * another number, and `yes` as false.
+   */
   protected override transformPrimitive(given: unknown, metadata: ArgumentMetadata): unknown {
     const { type, metatype, data } = metadata;
     if (type === 'custom') return given;
@@ -55,7 +58,10 @@ export class ParameterPipe extends ValidationPipe {
     return read ? primitive : (super.transformPrimitive(primitive, metadata) as unknown);
   }
 
-  /** Invalid values have no other errors. In the order of declaration, with those of several parameters last. */
+  /**
+   * An invalid value has no other errors. Errors are in the order of declaration, followed by those about
+   * several parameters.
+   */
   protected override async validate(request: Values, options?: ValidatorOptions): Promise<ValidationError[]> {
     const names = Object.keys(request);
     if (names.some((name) => request[name] instanceof Promise)) await awaitPromises(request, names);
@@ -82,7 +88,7 @@ export class ParameterPipe extends ValidationPipe {
       const isBracketed = bracketed?.has(name);
       if (!isBracketed && !Object.hasOwn(values, name)) continue;
       const value = isBracketed ? bracketedValue(reader) : checked(values[name], reader);
-      // Without a reader, class-transformer would convert it.
+      // Without a reader, class-transformer would convert the InvalidValue.
       if (!reader && value instanceof InvalidValue) throw badRequest(`${name} ${value.problem}`);
       given[name] = value;
     }
@@ -131,7 +137,7 @@ function checked(value: unknown, reader: ReaderFacts | undefined): unknown {
   return reader ? value : readAny(value);
 }
 
-/** What a reader does for its own type: no text that the database can't store, and no integer that would be another. */
+/** Rejects text that the database can't store and integers that would be rounded, as readers do. */
 function readAny(value: unknown): unknown {
   if (typeof value === 'string') return isStorable(value) ? value : notStorable();
   if (value instanceof RoundedNumber) {

@@ -70,7 +70,7 @@ const Keywords =
     ApiProperty(keywords)(prototype, name);
   };
 
-/** Creates the decorator for a value type. `null` is the same as leaving out the parameter, unless the type is nullable. */
+/** Creates the decorator for a value type. `null` counts as absent, unless the type is nullable. */
 export const parameter =
   (read: Reader<unknown>, schema: Schema, { isNullable = false } = {}) =>
   (description: string, { required = true, ...more }: Options = {}): PropertyDecorator => {
@@ -112,7 +112,7 @@ export const Mark = parameter(readMark, {
 export const Text = parameter(readText, { type: 'string' });
 export const NonEmptyText = parameter(readNonEmptyText, { type: 'string', minLength: 1 });
 export const TrimmedText = parameter(readTrimmedText, { type: 'string', minLength: 1 });
-// The format `email` is narrower than what buyers have.
+// The format `email` would reject some email addresses that buyers have.
 export const EmailAddress = parameter(readEmailAddress, {
   type: 'string',
   minLength: 3,

@@ -36,7 +36,7 @@ export function asText(given: unknown): string | undefined {
   return number === undefined ? undefined : parseDigits(number);
 }
 
-/** IDs above 2^53 become 0, which no row has: they are not found, and never rounded to another ID. */
+/** IDs above 2^53 become 0, which no row has. Rounding could turn them into the ID of another row. */
 export const readInteger: Reader<number> = (given) => {
   const digits = asText(given);
   if (digits !== undefined && INTEGER.test(digits)) {
@@ -79,7 +79,7 @@ export const readBoolean: Reader<boolean> = (given) => {
   return new InvalidValue('must be a boolean');
 };
 
-/** A boolean, of which upload tools send only the name if it is true. */
+/** A boolean. If it is true, upload tools send only its name. */
 export const readMark: Reader<boolean> = (given) => (given === '' ? true : readBoolean(given));
 
 /** Whether the database can store the text unchanged. */
@@ -97,16 +97,16 @@ export const readNonEmptyText: Reader<string> = (given) => {
   return text === '' ? new InvalidValue('must not be empty') : text;
 };
 
-/** Removes the whitespace around it. */
+/** Removes the whitespace around the text. */
 export const readTrimmedText: Reader<string> = (given) => {
   const text = readText(given);
   return text instanceof InvalidValue ? text : readNonEmptyText(text.trim());
 };
 
-// White space, default-ignorable characters, interlinear annotations and the empty Braille pattern.
+// Whitespace, default-ignorable characters, interlinear annotations and the empty Braille pattern.
 const INVISIBLE = /^[\p{Z}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]*$/u;
 
-/** Removes the whitespace around it. The result is empty if all characters are invisible. */
+/** Removes the whitespace around the text. The result is empty if all characters are invisible. */
 export const readTitle: Reader<string> = (given) => {
   const text = readText(given);
   if (typeof text !== 'string') return text;
@@ -134,7 +134,8 @@ export const readEmail: Reader<string> = (given) => {
   return text instanceof InvalidValue ? text : text.replaceAll(' ', '+');
 };
 
-// JSON's white space, which is less than \s. Adjacent parts match different characters, so matching takes linear time.
+// JSON's whitespace is less than \s. Adjacent parts match different characters, so matching takes linear
+// time.
 const LIST_OF_INTEGERS =
   /^[ \t\r\n]*\[[ \t\r\n]*(?:\d+[ \t\r\n]*(?:,[ \t\r\n]*\d+[ \t\r\n]*)*)?\][ \t\r\n]*$/;
 export const MAX_IDS = 500;

@@ -16,7 +16,8 @@ export class Client implements LimitedClient {
   ) {}
 
   /**
-   * The surrounding network: a site has 24 bits of an IPv4 address or 48 of an IPv6 address, and a provider 16 or 32.
+   * The surrounding network: 24 bits of an IPv4 address or 48 of an IPv6 address for a site, 16 or 32 for a
+   * provider.
    */
   networkPrefix(around: 'site' | 'provider'): string {
     const { network } = this;
@@ -82,7 +83,7 @@ function ipv6Network(address: string, prefix: number): string {
   const zeros = tail ? new Array<string>(8 - head.length - tail.length).fill('0') : [];
   const texts = [...head, ...zeros, ...(tail ?? [])].slice(0, Math.ceil(prefix / 16));
   const numbers = texts.map((text) => Number.parseInt(text, 16));
-  // The rest of a number that belongs to the network only in part.
+  // Clears the bits of the last number that aren't part of the network.
   numbers.push(numbers.pop()! & (0xffff << (-prefix & 15)));
   return `${numbers.map((number) => number.toString(16)).join(':')}::/${prefix}`;
 }
@@ -90,7 +91,10 @@ function ipv6Network(address: string, prefix: number): string {
 // The rest is reserved for clients that use less than an equal share.
 const UNRESERVED_SHARE = 3 / 4;
 
-/** A number of connections or bytes of which no client can take everything. Nothing waits for it. */
+/**
+ * A limited number of connections or bytes that one client can't use up. Those beyond the limit are rejected
+ * and don't wait.
+ */
 export class Quota {
   used = 0;
   rejected = 0;
@@ -101,7 +105,7 @@ export class Quota {
   take(client: Client, amount = 1): boolean {
     const own = client.used.get(this) ?? 0;
     const used = this.used + amount;
-    // Each client that uses some gets a share, and so does one more.
+    // The clients that use the quota, including this one, and one more get equal shares.
     const equalShare = Math.max(1, this.total / (this.clients + (own === 0 ? 2 : 1)));
     if (used > this.total * UNRESERVED_SHARE && (used > this.total || own + amount > equalShare)) {
       this.rejected++;

@@ -34,13 +34,13 @@ export interface Limits {
   soleClientLimit?: number;
 }
 
-/** The maximum for one IP address in any case. */
+/** Maximum number of running requests of one IP address while other clients send requests. */
 export const PER_CLIENT = 16;
 // Enough to keep the connections of the pool busy. More would only delay the first request of another client.
 const SOLE_CLIENT_LIMIT = 64;
-// For this long after a request of another client, a client isn't the only one.
+// A client is the only one if no other client has sent a request for this long.
 const SOLE_CLIENT_AFTER_MS = 1000;
-// All networks together leave the rest of a limit to others.
+// The clients of one network together get at most this share of a limit.
 const NETWORK_SHARE = 3 / 4;
 
 /**
@@ -49,10 +49,10 @@ const NETWORK_SHARE = 3 / 4;
  * queue for all.)
  */
 export class ConcurrencyLimit {
-  /** Running and waiting. */
+  /** Running and waiting work. */
   accepted = 0;
   rejected = 0;
-  /** Used for work that does not belong to one client. */
+  /** The client of work that does not belong to a particular client. */
   readonly anyone: LimitedClient = { queues: new Map() };
   running = 0;
   private readonly limits: Required<Limits>;
@@ -70,7 +70,7 @@ export class ConcurrencyLimit {
     this.limits = { accepted, running, each, soleClientLimit };
   }
 
-  /** Even if few are accepted, no client gets all of it. */
+  /** Creates a limit that one client can't use up, even if `accepted` is low. */
   static ofRequests(accepted: number, clock: Clock): ConcurrencyLimit {
     const each = Math.min(PER_CLIENT, Math.ceil(accepted / 2));
     const soleClientLimit = Math.min(SOLE_CLIENT_LIMIT, Math.ceil((accepted * 3) / 4));
@@ -118,7 +118,10 @@ export class ConcurrencyLimit {
     work.reject();
   }
 
-  /** Runs the work when the limit allows it. Rejects with 503 if the queue is full, or when `signal` aborts the wait. */
+  /**
+   * Runs the work when the limit allows it. Rejects with 503 if the queue is full, or when `signal` aborts
+   * the wait.
+   */
   async run<Result>(
     client: LimitedClient,
     signal: AbortSignal | undefined,
@@ -187,7 +190,7 @@ export class ConcurrencyLimit {
       const [queue] = this.roundRobin as Iterable<ClientQueue> as [ClientQueue];
       const canBegin = this.canBegin(queue);
       skipped = canBegin ? 0 : skipped + 1;
-      // Moves it to the end.
+      // Moves the queue to the end.
       this.roundRobin.delete(queue);
       if (canBegin) {
         const [work] = queue.waiting as Iterable<Work> as [Work];

@@ -7,7 +7,7 @@ import type { MetricsRegistry } from '../observability/metrics-registry';
 
 export type LimitRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
-// 23 MB for each limit.
+// The counters of one limit use up to 23 MB.
 const MAX_COUNTERS = 100_000;
 // Tolerance for rounding errors.
 const ROUNDING = 1e-6;
@@ -38,7 +38,7 @@ export const createCharge = (name: string, tracker: string, { count, period_ms }
 /** The most recently used counters of one limit. */
 class Counters {
   readonly decisions = { allowed: 0, limited: 0 };
-  // With `max`, it would allocate the memory of all of them at once.
+  // `maxSize` instead of `max`, which would allocate the memory of all counters at once.
   readonly cache: LRUCache<string, Counter>;
 
   constructor(maxSize: number) {

@@ -5,7 +5,10 @@ const COST = 'gamewharf:request-cost';
 const SIGNS_IN = 'gamewharf:signs-in';
 const LOOKUP = 'gamewharf:lookup';
 
-/** Makes a request to this handler count as a fraction of one, such as 0.1. The headers count requests to this handler. */
+/**
+ * Counts a request to this handler as a fraction of one, such as 0.1. The headers count requests to this
+ * handler.
+ */
 export const RequestCost = (cost: number) => SetMetadata(COST, cost);
 
 export const readRequestCost = (handler: object): number =>

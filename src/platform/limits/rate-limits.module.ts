@@ -24,7 +24,10 @@ const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions =
   getTracker: (req) => (req as Request).rateLimitKeys![name]!,
 });
 
-/** One for each limit; `default` counts only on handlers with `@Throttle({ default: ... })`. `misses`: see LookupLimitGuard. */
+/**
+ * Creates one throttler for each limit except `misses`, which LookupLimitGuard enforces. `default` applies
+ * only to handlers with `@Throttle({ default: ... })`.
+ */
 const createThrottlers = ({ misses: _, ...rates }: RateLimits) => [
   ...Object.entries(rates).map(([name, { count, period_ms }]) => throttler(name, count, period_ms)),
   throttler('default', Infinity, MINUTE_MS),
@@ -37,7 +40,7 @@ const createThrottlers = ({ misses: _, ...rates }: RateLimits) => [
       inject: [Settings, Clock, MetricsRegistry],
       useFactory: async ({ RATE_LIMIT, REDIS_URL }: Settings, clock: Clock, metrics: MetricsRegistry) => {
         const rates = parseRateLimits(RATE_LIMIT);
-        // RateLimitGuard uses none if RATE_LIMIT is off. Their names are checked anyway.
+        // RateLimitGuard uses no throttlers if RATE_LIMIT is off, but their names are checked anyway.
         const throttlers = createThrottlers(rates ?? parseRateLimits('')!);
         const names = rates ? [...throttlers.map(({ name }) => name!), ...OTHERS] : [];
         const storage =

@@ -42,8 +42,8 @@ export class RateLimitsService {
   }
 
   /**
-   * Runs a lookup of a client without a credential. It counts for the IP address and its networks when it starts, and is
-   * refunded unless it finds nothing: the limit is the same whatever is looked up.
+   * Runs a lookup of a client without a credential. It counts for the IP address and its networks when it
+   * starts, and is refunded unless it finds nothing: the limit is the same for all lookups.
    */
   async lookUp<Found>(
     req: IncomingMessage,

@@ -25,7 +25,10 @@ const TIMEOUT_MS = 20;
 const MAX_FAILURES = 3;
 const PAUSE_MS = 1000;
 
-/** Counters in Redis, which all replicas share. While Redis fails, this process continues from the last known counters. */
+/**
+ * Counters in Redis, which all replicas share. While Redis fails, this process continues from the last known
+ * counters.
+ */
 export class RedisStorage extends MemoryStorage implements OnApplicationShutdown {
   private readonly log = new Logger('Redis');
   private failures = 0;
@@ -40,7 +43,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
-      // The client sends its own commands on a new connection.
+      // Applies to commands that the client itself sends on a new connection.
       commandTimeout: PAUSE_MS,
       connectTimeout: PAUSE_MS,
       // The default would delay the end of the process by two seconds.
@@ -120,7 +123,10 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
   }
 }
 
-/** Rejects after TIMEOUT. setImmediate, because the response may be waiting to be read if this process was busy. */
+/**
+ * Rejects after TIMEOUT_MS. setImmediate, because the response may be waiting to be read if this process was
+ * busy.
+ */
 function inTime<T>(response: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => setImmediate(() => reject(new Error('no response'))), TIMEOUT_MS);

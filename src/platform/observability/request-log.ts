@@ -5,7 +5,7 @@ import { LOGGER } from '../config/settings.module';
 
 const FLUSH_INTERVAL_MS = 1000;
 
-// Logged as debug: probes send requests every few seconds.
+// Requests to this path are logged as debug, because probes send them every few seconds.
 const HEALTH_PATH = '/health/';
 
 const MAX_REJECTED_CLIENTS = 10_000;
@@ -48,7 +48,10 @@ export class RequestLog {
       );
   }
 
-  /** Together with the lines of this tick of the event loop: at each write, the stream copies what it has buffered. */
+  /**
+   * Writes the line together with the others of this tick of the event loop, because the stream copies its
+   * buffer at each write.
+   */
   private write(line: string): void {
     if (this.pending === '')
       process.nextTick(() => {

@@ -17,7 +17,7 @@ interface Place {
   inBody: boolean;
   /** The classes of the handler's parameters. */
   types: (RequestClass | undefined)[];
-  /** The names of its parameters with ParseIntPipe. */
+  /** The names of the handler's parameters with ParseIntPipe. */
   integers: (string | undefined)[];
 }
 
@@ -62,7 +62,7 @@ export function describeParameters(
     operation.description = [operation.description, `${choice[0]!.toUpperCase()}${choice.slice(1)}.`]
       .filter(Boolean)
       .join('\n\n');
-  // A handler that accepts them in the body only says so with @ApiBody.
+  // A handler that accepts parameters only in the body declares that with @ApiBody.
   const { description = 'Parameters may also be sent in the query string.' } = (operation.requestBody ??
     {}) as { description?: string };
   if (ofBody.length > 0) operation.requestBody = describeRequestBody(ofBody, description);

@@ -31,7 +31,7 @@ const COMMON_ERRORS: Record<string, ErrorTexts> = {
   ],
 };
 
-// Replaces the above on routes for operator tokens.
+// These replace COMMON_ERRORS on routes for operator tokens.
 const OPERATOR_ERRORS: typeof COMMON_ERRORS = {
   401: [
     'The token is missing (`authentication required`), or unknown or revoked (`invalid token`).',

@@ -10,8 +10,8 @@ const POLL_INTERVAL_MS = 50;
 const CLOSE_TIMEOUT_MS = 5000;
 
 /**
- * Reports that it is not ready while the load balancer drains; then accepts no connections, and closes after the last
- * response.
+ * Reports that the service isn't ready while the load balancer drains it; then accepts no connections, and
+ * closes after the last response.
  */
 export async function gracefulStop(app: INestApplication, closeTimeoutMs = CLOSE_TIMEOUT_MS): Promise<void> {
   const { DRAIN_SECONDS = 0 } = app.get(Settings);

@@ -66,7 +66,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     );
   }
 
-  /** undefined: not listening. */
+  /** Undefined unless the server is listening. */
   get port(): number | undefined {
     return (this.server?.address() as AddressInfo | undefined)?.port;
   }

@@ -72,7 +72,7 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
     await this.provider?.shutdown().catch(() => undefined);
   }
 
-  // The route and not the URL: paths contain keys, and queries contain email addresses.
+  // Spans have the route and not the URL, because paths contain keys and queries contain email addresses.
   private ended(req: IncomingMessage, { statusCode }: ServerResponse): void {
     const span = this.spans.get(req);
     if (!span) return;

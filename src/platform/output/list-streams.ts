@@ -21,7 +21,7 @@ const MAX_WAIT_MS = 1500;
 export class ListStreams {
   readonly limit = new ConcurrencyLimit(LONG_LISTS);
 
-  /** `{...head, "NAME": [...]}`. */
+  /** Creates the response `{...head, "NAME": [...]}`. */
   response<Row, Name extends string, Entry extends object, Head extends object = object>(
     name: Name,
     rows: RowsOrSlices<Row>,
@@ -39,7 +39,7 @@ async function* within<Row>(
   slices: AsyncIterable<Row[]>,
   entryOf: (row: Row) => object,
 ): AsyncGenerator<string> {
-  // The brackets that end the list and the response are missing.
+  // The brackets that end the list and the response are sent at the end.
   let text = frame.slice(0, -2);
   let separator = '';
   for await (const rows of slices) {
@@ -51,7 +51,7 @@ async function* within<Row>(
   yield `${text}]}`;
 }
 
-/** Headers by name; undefined: the response doesn't have it. */
+/** Headers by name; undefined: the response omits the header. */
 type Headers = Record<string, string | undefined>;
 
 /** The headers of a file that only its user may read: CORS is for games in a browser. */
@@ -62,9 +62,9 @@ export const PRIVATE_FILE: Headers = {
 };
 
 /**
- * Sends each text after the client has read the previous one, when the limit allows it; rejects with 503 after
- * MAX_WAIT. A later error breaks the connection, so that a partial response never looks complete. `takesLong`: the
- * first text may take longer than the deadline of a request.
+ * Sends each text after the client has read the previous one, when the limit allows it; rejects with 503
+ * after MAX_WAIT_MS. A later error breaks the connection, so that a partial response never looks complete.
+ * `takesLong`: the first text may take longer than the deadline of a request.
  */
 export class LongResponse extends WebResponse {
   constructor(

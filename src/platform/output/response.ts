@@ -77,7 +77,8 @@ export function sendError(
   send: (res: ServerResponse, failure: ApiError) => void = sendApiError,
 ): void {
   const failure = apiErrorFor(error);
-  // Logs unexpected errors, but neither a 503 that the code throws itself nor waits for the database, which have metrics.
+  // Logs only unexpected errors. A 503 that the code throws itself and a wait for the database have metrics
+  // instead.
   const isExpected = failure === error || error instanceof NotStarted || isPoolExhausted(error);
   if (failure.statusCode >= 500 && !isExpected) log.failed(res.req.id, error);
   // The deadline may have sent a response already.
@@ -88,7 +89,8 @@ export function sendError(
     return;
   }
   const { connection } = res.req.exchange;
-  // The response doesn't wait for the rest of the body, and the rest of a pipeline can be sent again on another connection.
+  // A 413 doesn't wait for the rest of the body, and after a 503 the client can send the rest of a pipeline
+  // again on another connection.
   if (failure.statusCode === 413 || (failure.statusCode === 503 && connection.pending > 1))
     connection.closeAfter(res);
   send(res, failure);
@@ -103,13 +105,16 @@ export function sendApiError(
   sendJson(res, status, JSON.stringify(body));
 }
 
-/** The deadline has sent a response, or the connection is lost. */
+/** Whether the deadline has sent a response, or the connection is lost. */
 export const isOver = (res: ServerResponse): boolean => res.writableEnded || res.destroyed;
 
 // The constructor would otherwise create a stream for each response.
 const NO_STREAM = { pipe: () => undefined } as unknown as Readable;
 
-/** A response of a handler that isn't JSON with status 200, and sends itself. Nest's interceptors leave it unchanged. */
+/**
+ * A response of a handler other than JSON with status 200. It sends itself, and Nest's interceptors leave it
+ * unchanged.
+ */
 export abstract class WebResponse extends StreamableFile {
   constructor() {
     super(NO_STREAM);
@@ -171,7 +176,9 @@ export const fixedHeaders = (headers: Readonly<Record<string, string>>): FixedHe
     return { name: name.toLowerCase(), line: headerLine(name, value) };
   });
 
-/** Private in Node: test/platform/outgoing-response.test.ts lists the versions. It writes the headers. */
+/**
+ * Node's private method that writes the headers: test/platform/outgoing-response.test.ts lists the versions.
+ */
 interface HeadWriter {
   _storeHeader(this: ServerResponse, firstLine: string, headers: unknown): void;
 }
@@ -229,7 +236,8 @@ export class OutgoingResponse<
     super.end(this.body);
   }
 
-  // After `sendAtEndOfTick`, a handler that its deadline has overtaken would send its data as part of another response.
+  // After `sendAtEndOfTick`, the data of a handler that missed its deadline would become part of another
+  // response.
   override write(...chunk: [unknown, ...unknown[]]): boolean {
     return this.body !== undefined || super.write(...(chunk as [string]));
   }

@@ -84,7 +84,7 @@ export class BrokenRequests {
 }
 
 function toApiError({ code = '', rawPacket, bytesParsed }: ParserError): ApiError {
-  // Only of the last chunk, which starts with the method if the head has one chunk.
+  // The parsed part of the last chunk, which starts with the method if the head has one chunk.
   const parsed = rawPacket?.subarray(0, bytesParsed).toString('latin1') ?? '';
   // An invalid character in a credential makes the key invalid.
   if (code === 'HPE_INVALID_HEADER_TOKEN' && /(?:^|\n)authorization:[^\n]*$/i.test(parsed)) return invalidKey;

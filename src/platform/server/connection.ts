@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Client } from '../limits/client-limits';
 
-// Each of them uses memory until the connection closes.
+// Each ignored request uses memory until the connection closes.
 const MAX_IGNORED = 100;
 const LINGER_TIMEOUT_MS = 1000;
 
@@ -27,7 +27,7 @@ export class Connection {
     /** The peer is a trusted proxy. */
     readonly isTrusted: boolean,
   ) {
-    // Node calls it after a response with `Connection: close`.
+    // Node calls `destroySoon` after a response with `Connection: close`.
     socket.destroySoon = () => this.linger();
   }
 
@@ -37,7 +37,7 @@ export class Connection {
     if (!res.headersSent) res.setHeader('Connection', 'close');
   }
 
-  /** Sends this text after all responses, and closes. */
+  /** Sends this text after all responses, and closes the connection. */
   closeWith(text: string): void {
     this.isClosing = true;
     this.lastText = text;
@@ -66,7 +66,8 @@ export class Connection {
     this.isClosing = true;
     const { socket } = this;
     socket.end();
-    // The rest isn't parsed: in tiny chunks it would take more time than the requests before it.
+    // The rest of the data isn't parsed, because tiny chunks would take more time than the requests before
+    // them.
     socket.removeAllListeners('data').on('data', () => undefined);
     socket.resume();
     const timer = setTimeout(() => socket.destroy(), LINGER_TIMEOUT_MS).unref();

@@ -11,7 +11,7 @@ const SHORT_SHARE = 0.95;
 /** The descriptors of this process: its open files and connections. */
 @Injectable()
 export class Descriptors {
-  /** Infinite where the system doesn't tell. */
+  /** Infinity if the system doesn't report its limit. */
   max = openFilesLimit();
   private shortSince: number | undefined;
 
@@ -32,13 +32,16 @@ export class Descriptors {
     return areShort;
   }
 
-  /** How long each check has found that nearly all are in use. */
+  /** How long nearly all descriptors have been in use, at every check. */
   get shortFor(): number {
     return this.areShort ? this.clock.monotonic() - this.shortSince! : 0;
   }
 }
 
-/** All descriptors below it are in use, because a new one always has the lowest unused number. */
+/**
+ * The lowest unused descriptor. All below it are in use, because a new one always has the lowest unused
+ * number.
+ */
 function lowestUnused(): number {
   try {
     const descriptor = openSync(devNull, 'r');

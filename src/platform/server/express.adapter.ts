@@ -30,7 +30,7 @@ function nativeClasses(app: express.Express) {
   return { IncomingMessage: Request, ServerResponse: Response };
 }
 
-/** What Express's types omit. It has no public API that lists routes. */
+/** The routes of Express, which its types omit: it has no public API that lists them. */
 interface Layer {
   route?: { methods: Record<string, boolean>; isMiddleware?: true };
   match(path: string): boolean;
@@ -58,7 +58,7 @@ export class GamewharfAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const server = http.createServer({
       ...nativeClasses(this.getInstance()),
-      // Checked by the request gate.
+      // The request gate checks the Host header.
       requireHostHeader: false,
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: 8 * SECOND_MS,
@@ -67,7 +67,7 @@ export class GamewharfAdapter extends ExpressAdapter {
       keepAliveTimeout: 65 * SECOND_MS,
       connectionsCheckingInterval: SECOND_MS,
     });
-    // One more than is allowed, so that the request gate sees that there are too many.
+    // One more than the limit, so that the request gate sees that there are too many.
     server.maxHeadersCount = MAX_HEADERS + 1;
     // A client that closed its half of the connection still reads responses.
     Object.assign(server, { httpAllowHalfOpen: true });

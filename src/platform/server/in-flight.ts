@@ -10,11 +10,11 @@ import { type ClientSocket, Connection } from './connection';
 import { NewConnections } from './new-connections';
 import type { Observer } from '../observability/hooks';
 
-// Longer than the timeout of a statement, for requests with several.
+// Longer than the timeout of a statement, because a request may have several.
 export const RESPONSE_TIMEOUT_MS = 2300;
-/** The part of it for which a request may wait to begin. */
+/** How long a request may wait to begin, as a part of RESPONSE_TIMEOUT_MS. */
 export const WAIT_TIMEOUT_MS = 1000;
-// The server's requestTimeout would also end an operator's import.
+// Separate from the server's requestTimeout, which would also end an operator's import.
 export const BODY_TIMEOUT_MS = 8000;
 export const READ_TIMEOUT_MS = 10_000;
 /** A client that reads less of a response in READ_TIMEOUT_MS loses its connection: 8 KB per second. */
@@ -90,7 +90,7 @@ export class InFlightRequest implements Work {
   async receive<Body>(read: () => Promise<Body>): Promise<Body> {
     if (!this.req.complete) this.leave();
     const body = await read();
-    // Nothing would end a request that is closed.
+    // A closed request must not begin, because nothing would end it.
     if (this.isClosed) throw serviceUnavailable();
     this.inFlight.endUpload(this);
     this.since = this.inFlight.clock.monotonic();
@@ -170,7 +170,7 @@ export class Admission {
     const hasQuota = !hasBody(req) || this.startUpload(exchange);
     const reject = (error: ApiError) => {
       if (exchange.isClosed || res.writableEnded) return;
-      // The rest of a pipeline can be sent again on another connection.
+      // The client can send the rest of a pipeline again on another connection.
       if (!hasQuota || connection.pending > 1) connection.closeAfter(res);
       sendApiError(res, error);
     };
@@ -245,7 +245,7 @@ export class Admission {
 
   private sweep(): void {
     const now = this.clock.monotonic();
-    // Backwards, because the last one takes the place of a removed one.
+    // Runs backwards, because the last exchange takes the place of a removed one.
     for (let i = this.exchanges.length - 1; i >= 0; i--) {
       const exchange = this.exchanges[i]!;
       if (exchange.isClosed) {

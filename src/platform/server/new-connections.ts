@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 import { ConcurrencyLimit, type LimitedClient } from '../limits/concurrency-limit';
 
-// Ticks of the event loop after which reading begins in any case: a client that only connects could prevent it.
+// Maximum number of ticks of the event loop that reading waits, because a client that only connects could
+// prevent it.
 const MAX_TICKS = 16;
 
 /**
@@ -27,7 +28,7 @@ export class NewConnections {
       setImmediate(() => this.endTick());
     };
     this.limit.enter({ client, begin, reject: () => undefined });
-    // Node starts to read it first.
+    // Pauses in the next tick, because Node starts to read the socket first.
     if (!isRead) process.nextTick(() => socket.pause());
   }
 

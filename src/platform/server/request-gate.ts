@@ -103,8 +103,8 @@ function findHeaderError({ rawHeaders, httpVersion }: IncomingMessage): ApiError
 const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
 
 /**
- * Removes scheme and host of a request target (RFC 9112, 3.2.2). Others are rejected: Express would write them to
- * stderr.
+ * Removes the scheme and host of a request target (RFC 9112, 3.2.2). Rejects other targets, because Express
+ * would write them to stderr.
  */
 function toOriginForm(req: IncomingMessage): ApiError | undefined {
   const target = req.url!;

@@ -52,7 +52,7 @@ declare module 'node:http' {
     sendAtEndOfTick(body: string | Buffer): void;
     /** Set for a lookup: the response has only empty lists, so it counts as failed in LookupLimitGuard. */
     foundNothing?: boolean;
-    /** Sets the rate limit headers. */
+    /** The fewest remaining requests of any rate limit. */
     requestsLeft: number;
     setRateLimit(limit: number, remaining: number, resetSeconds: number): void;
   }

@@ -21,7 +21,7 @@ export const Fails = (status: number, ...texts: string[]) =>
     content: { 'application/json': { schema: ERRORS, example: { errors: [texts[0]] } } },
   });
 
-/** Only the routes below it accept operator tokens. */
+/** The prefix of the only routes that accept operator tokens. */
 export const OPERATOR_PATH = '/operator/';
 
 /** A handler or its controller. */
@@ -32,7 +32,7 @@ interface HandlerOfController {
   controller: Named;
   handler: Named;
   method: string;
-  /** Include their parameters, such as `/games/:game_id/purchases`. */
+  /** Paths with their parameters, such as `/games/:game_id/purchases`. */
   paths: string[];
 }
 

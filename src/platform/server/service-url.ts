@@ -31,7 +31,7 @@ export class ServiceUrl {
     writeFileSync(this.file, this.url);
   }
 
-  /** What a service on this data folder announced last; a command needs it. */
+  /** The URL that a service on this data folder announced last, for commands. */
   get announced(): string {
     try {
       return readFileSync(this.file, 'utf8');

@@ -4,7 +4,9 @@ import type { NextFunction, Request, Response } from 'express';
 import { RateLimitsService } from '../limits/rate-limits.service';
 import { isPreflight } from '../output/fixed-headers';
 
-/** Counts requests that match no route for their IP address, because no guard runs for them. */
+/**
+ * Counts requests that match no route toward the limit of their IP address, because no guard runs for them.
+ */
 @Injectable()
 export class UnmatchedRequests implements OnModuleInit {
   constructor(

@@ -77,7 +77,7 @@ export function* readEntries(bytes: Buffer): Generator<ListedEntry> {
       continue;
     }
     if (typeof value === 'number') throw new BuildFileError(`Field ${field} isn't a list of messages.`);
-    // Counted before they need memory.
+    // Entries are counted before they need memory.
     if (++entries > MAX_ENTRIES) throw new BuildFileError(`The build has more than ${MAX_ENTRIES} entries.`);
     const list = LISTS[field]!;
     if (list === 'files') {

@@ -51,7 +51,7 @@ export class MessageReader {
     return all.subarray(0, bytes);
   }
 
-  /** What follows the messages read so far. */
+  /** The bytes after the messages read so far. */
   async *rest(): AsyncGenerator<Buffer> {
     try {
       yield* this.chunks;

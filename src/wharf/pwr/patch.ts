@@ -15,7 +15,7 @@ import { splitBlocks, type Signature } from './signature';
 /** The upload tool sends at most 4 MiB and a block of new bytes at once. */
 const MAX_OPERATION_BYTES = 4 * 1024 * 1024 + 2 * BLOCK_BYTES;
 const MAX_SYNC_HEADER_BYTES = 64;
-/** The operations of one file. The upload tool writes one of an empty file, and one after an unchanged file. */
+/** The limit for one file. The upload tool writes one for an empty file, and one after an unchanged file. */
 const MAX_EMPTY_OPERATIONS = 2;
 
 const BLOCK_RANGE = 0;
@@ -26,7 +26,7 @@ const BSDIFF = 1;
 /** The build that a patch changes. */
 export interface Parent {
   entries(): Iterable<ListedEntry>;
-  /** Of its files. */
+  /** The sizes of the build's files. */
   sizes: ArrayLike<number>;
   /** Reads a part of a file, by its number among the files. */
   read(file: number, start: number, end: number): Bytes;

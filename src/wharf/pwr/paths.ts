@@ -6,7 +6,7 @@ export const MAX_ENTRIES = 200_000;
 const MAX_PATH_BYTES = 1024;
 /** Limits like those of Linux. */
 const MAX_LINKS_FOLLOWED = 40;
-/** Names of folders and files in all links together, as they are followed: a second of CPU time. */
+/** Limit for names of folders and files in all links together, as they are followed: a second of CPU time. */
 const MAX_NAMES_FOLLOWED = 4_000_000;
 
 interface Node {
@@ -17,8 +17,9 @@ interface Node {
 }
 
 /**
- * Checks that the entries can be stored on every system, and that none leaves the folder of the build: relative paths, no
- * path twice, also by case or Unicode form, and links that point into the build, also through other links.
+ * Checks that the entries can be stored on every system, and that none is outside the folder of the build:
+ * relative paths, no path twice, also by case or Unicode form, and links that point into the build, also
+ * through other links.
  */
 export function checkPaths({ files, folders, links }: Container): void {
   const root: Node = { name: '', kind: 'folder', target: '', children: new Map() };
@@ -97,7 +98,7 @@ function checkTarget(root: Node, path: string, target: string, steps: { left: nu
     }
     if (++followed > MAX_LINKS_FOLLOWED)
       throw new BuildFileError(`The link ${path} leads through too many links.`);
-    // Absolute targets of others are rejected as well.
+    // Absolute targets of the links in between are rejected as well.
     if (child.target.startsWith('/')) throw outside();
     pending.push(...child.target.split('/').reverse());
   }

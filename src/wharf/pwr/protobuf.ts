@@ -27,7 +27,9 @@ export function readVarint(bytes: Buffer, at: number): { value: number; length: 
   throw new BuildFileError('A number is negative or too large.');
 }
 
-/** The fields of a message in their order, with their numbers. A field that isn't among the `known` ones is rejected. */
+/**
+ * The fields of a message with their numbers, in order. Rejects fields that aren't among the `known` ones.
+ */
 export function* readFields(bytes: Buffer, known: readonly number[]): Generator<[number, number | Buffer]> {
   const next = (at: number) => {
     const found = readVarint(bytes, at);
@@ -62,14 +64,14 @@ export class Message {
     }
   }
 
-  /** 0 if absent. */
+  /** The value of a number field; 0 if it is absent. */
   number(field: number): number {
     const value = this.fields.get(field) ?? 0;
     if (typeof value !== 'number') throw new BuildFileError(`Field ${field} isn't a number.`);
     return value;
   }
 
-  /** Empty if absent. */
+  /** The value of a bytes field; empty if it is absent. */
   bytes(field: number): Buffer {
     const value = this.fields.get(field) ?? NOTHING;
     if (typeof value === 'number') throw new BuildFileError(`Field ${field} isn't a list of bytes.`);

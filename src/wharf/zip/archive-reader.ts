@@ -5,8 +5,8 @@ import { RandomAccessReader } from 'yauzl';
 const AHEAD_BYTES = 64 * 1024;
 
 /**
- * Reads an archive for a separate thread: without waiting, and with what follows, because the library requests each
- * header by itself.
+ * Reads an archive synchronously, because it runs on a separate thread. Reads ahead, because the library
+ * requests each header by itself.
  */
 export class ArchiveReader extends RandomAccessReader {
   readonly size: number;
@@ -19,7 +19,7 @@ export class ArchiveReader extends RandomAccessReader {
     this.size = fstatSync(this.file).size;
   }
 
-  /** Fewer bytes at the end of the file. */
+  /** Returns fewer bytes at the end of the file. */
   bytesAt(position: number, length: number): Buffer {
     const { start, bytes } = this.ahead;
     if (position < start || position + length > start + bytes.length) {

@@ -35,7 +35,10 @@ export interface ZipArchive {
   close(): void;
 }
 
-/** Opens a zip archive and checks all its entries. `maxBytes`: of all files. Errors are about the archive or its disk. */
+/**
+ * Opens a zip archive and checks all its entries. `maxBytes`: the limit for all files together. Errors are
+ * about the archive or its disk.
+ */
 export async function openZip(path: string, maxBytes: number): Promise<ZipArchive> {
   const zip = await openCheckedZip(path, maxBytes);
   try {
@@ -47,7 +50,10 @@ export async function openZip(path: string, maxBytes: number): Promise<ZipArchiv
   }
 }
 
-/** Opens an archive that has a signature. Its paths were checked for that; another check would need as much memory as they do. */
+/**
+ * Opens an archive that has a signature. Its paths were checked when it was signed, and another check would
+ * need as much memory as they do.
+ */
 export async function openCheckedZip(path: string, maxBytes: number): Promise<ZipArchive> {
   const reader = new ArchiveReader(path);
   const options = { autoClose: false, decodeStrings: false };
@@ -196,7 +202,7 @@ async function readPiece(zip: ZipFile, reader: ArchiveReader, entry: ZipEntry): 
   return bytes;
 }
 
-/** What reading a file needs. */
+/** The fields that are needed to read a file. */
 const STORED_FIELDS = [
   'generalPurposeBitFlag',
   'compressionMethod',
@@ -206,7 +212,7 @@ const STORED_FIELDS = [
   'relativeOffsetOfLocalHeader',
 ] as const satisfies (keyof ZipEntry)[];
 
-/** The files of an archive, in the least memory: an entry of the library has ten times as much. */
+/** The files of an archive in compact form, because the library's entries need much more memory. */
 class StoredFiles {
   private readonly numbers: Float64Array;
   private count = 0;

@@ -16,7 +16,10 @@ export interface SignatureOutcome {
 
 const MAX_HEAP_MEGABYTES = 256;
 
-/** Writes the signature of a zip archive into a new file. Rejects with a BuildFileError if the archive can't have one. */
+/**
+ * Writes the signature of a zip archive into a new file. Rejects with a BuildFileError if the archive can't
+ * have one.
+ */
 export async function signZip(request: SignatureRequest, signal: AbortSignal): Promise<void> {
   const script = require.resolve('./signature.worker');
   const { problem } = await runThread<SignatureOutcome>(

@@ -5,8 +5,7 @@ import type { Bytes } from '../pwr/message-reader';
 import type { NewFile } from '../pwr/patch';
 
 /*
- * Not a library: yazl looks at all earlier entries for each entry, so four times as many files take sixteen times as
- * long.
+ * Replaces the library yazl, which checks all earlier entries for each entry and is too slow for many files.
  */
 
 const [LINK, FOLDER, FILE] = [0o120000, 0o040000, 0o100000];
@@ -17,7 +16,7 @@ const SIZES_FOLLOW = 1 << 3;
 const [VERSION, ZIP64_VERSION] = [20, 45];
 const MADE_ON_UNIX = 3 * 0x100 + ZIP64_VERSION;
 const [ZIP64_EXTRA, TIME_EXTRA] = [0x0001, 0x5455];
-/** Stand for a number that doesn't fit and is in another field. */
+/** Placeholders for a number that doesn't fit and is in another field. */
 const [ELSEWHERE, COUNT_ELSEWHERE] = [0xffffffff, 0xffff];
 /** Less than 4 GiB, because some files become a little larger when they are compressed. */
 const ZIP64_FILE_BYTES = 0xf0000000;
@@ -67,7 +66,7 @@ async function* zipPieces(container: Container, files: AsyncIterable<NewFile>, m
       yield piece;
     }
     count++;
-    // Joined, because each buffer needs as much memory as what it contains.
+    // The records are joined, because each buffer needs as much memory as its content.
     if (pending.push(directoryRecord(entry, mtime)) === 1000) {
       directory.push(Buffer.concat(pending));
       pending = [];

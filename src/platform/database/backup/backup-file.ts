@@ -54,7 +54,7 @@ export class BackupReader {
     return header;
   }
 
-  /** The next table, whose rows must be read before the one after it; or the trailer. */
+  /** Returns the next table or the trailer. The rows of a table must be read before the next call. */
   async next(): Promise<Table | Trailer> {
     return (await this.line()) as Table | Trailer;
   }

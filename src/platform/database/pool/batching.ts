@@ -28,9 +28,9 @@ const MAX_AGE_MS = 100;
 const SMALL_SHARE = 0.4;
 const LONG_SHARE = 0.5;
 const WRITE_SHARE = 0.5;
-// While a client has so many long reads, its others wait for those of other clients.
+// Maximum number of concurrent long reads of one client, unless no other client has any.
 const LONG_READS_EACH = 3;
-// The others would only wait for the lock of the row, on connections that other writes need.
+// More writes would only wait for the lock of the row, on connections that other writes need.
 const WRITES_PER_ROW = 2;
 
 /**
@@ -83,7 +83,10 @@ export class StatementBatcher {
     return group === 'long' ? this.inTurn(this.long, turnKey(bound), send) : this.connected(send);
   }
 
-  /** One transaction; the rows of each statement after the commit. One of the statements may say whose turn it is. */
+  /**
+   * Sends the statements as one transaction; returns the rows of each after the commit. The first one with
+   * `turns` determines whose turn it is.
+   */
   transaction(statements: BoundStatement[]): Promise<unknown[][]> {
     const turn = statements.map(turnKey).find((one) => one !== undefined);
     return this.inTurn(this.writes, turn, (client) => sendTogether(client, statements, this.isPrepared));
@@ -109,7 +112,7 @@ export class StatementBatcher {
     });
   }
 
-  /** A failed statement affects no other: the server did not run those behind it, and they are sent again. */
+  /** Sends the statements after a failed one again, because the server skipped them. */
   private sendEach(client: PoolClient, requests: Request[]): Promise<void> {
     return new Promise((resolve, reject) => {
       let finished = 0;
@@ -143,7 +146,10 @@ export class StatementBatcher {
     }
   }
 
-  /** Waits for the limit and then for a connection, together as long as for a connection alone. */
+  /**
+   * Waits for the limit and then for a connection. Both waits together take at most as long as a wait for a
+   * connection alone.
+   */
   private within<Result>(
     limit: ConcurrencyLimit,
     client: LimitedClient,

@@ -45,7 +45,7 @@ function columnsPreparedOn(connection: Connection): Map<string, Columns> {
   return columns;
 }
 
-/** Left out of pg's types. */
+/** The function that pg's types omit. */
 interface Utils {
   utils: { prepareValue(this: void, value: unknown): unknown };
 }
@@ -76,7 +76,7 @@ class Pipeline extends Query {
     private listener: Listener | undefined,
   ) {
     super({ text: '' });
-    // After a timeout pg calls it once more, with the connection's error.
+    // pg calls it once more after a timeout, with the connection's error.
     this.callback = (error) => {
       const { listener } = this;
       this.listener = undefined;
@@ -107,7 +107,7 @@ class Pipeline extends Query {
       this.columns.push(columns);
       if (!name) messages.push(serialize.parse({ text }));
       else if (!columns && !parsed.has(name)) {
-        // An earlier pipeline may have prepared it and failed. Closing an unknown name isn't an error.
+        // An earlier pipeline may have prepared it before it failed. Closing an unknown name isn't an error.
         messages.push(serialize.close({ type: 'S', name }), serialize.parse({ name, text }));
         parsed.add(name);
       }
@@ -147,9 +147,9 @@ class Pipeline extends Query {
 }
 
 /**
- * Sends the statements with one write to the socket and one Sync: the server runs them as one transaction, unless one
- * is open, and responds with one write. An error has the name of its statement. This is the only file that uses pg's
- * internals; its record says what that saves: docs/contributing/decisions/performance.md.
+ * Sends the statements with one write to the socket and one Sync: the server runs them as one transaction,
+ * unless one is open, and responds with one write. An error has the name of its statement. This is the only
+ * file that uses pg's internals, for the reasons in docs/contributing/decisions/performance.md.
  *
  * `isPrepared`: false if a pooler in between does not track prepared statements.
  */
