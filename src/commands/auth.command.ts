@@ -243,7 +243,7 @@ const formatWhen = (seconds: number) => (Number.isFinite(seconds) ? formatSecond
 const parseEventCount = integerParser(1, 100_000, 'Use a number from 1 to 100000.');
 const parseLifetime = integerParser(1, 86_400, 'Use a number of seconds from 1 to 86400.');
 
-// An object: commander takes null for a missing value.
+// Returns an object because commander takes null for a missing value.
 function parseExpiry(text: string): { at: string | null } {
   const at = parseKeyExpiry(text, Date.now());
   if (at === undefined) throw new InvalidArgumentError(EXPIRY_RULE);

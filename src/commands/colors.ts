@@ -4,7 +4,7 @@ import type { WriteStream } from 'node:tty';
 /** Pipes and files get no colors, and neither does anything with NO_COLOR, which Node reads. */
 const hasColors = (stream: Partial<WriteStream>) => stream.hasColors?.() === true;
 
-// Node would check standard output in each case.
+// By default, Node checks standard output for either stream.
 const ANY_STREAM = { validateStream: false };
 
 /** A red text on standard error. */

@@ -29,7 +29,7 @@ export const runCommand: CommandRunner = async (work, { database = true, creates
   });
 };
 
-/** Runs before the services are loaded, which takes longer. */
+/** Checks the database before the services are loaded, because loading them takes longer. */
 const requireReachable = ({ DATABASE_URL }: Settings) =>
   withClient({ connectionString: DATABASE_URL }, requireSupportedServer);
 

@@ -4,7 +4,7 @@ import { gamewharf } from './program';
 
 /** Everything that can follow the words of one command. */
 interface Place {
-  /** `keys create`; empty: the program itself. */
+  /** Words such as `keys create`; empty for the program itself. */
   words: string;
   commands: { word: string; text: string }[];
   options: { long: string; text: string; takesValue: boolean; values: readonly string[] }[];
@@ -54,7 +54,7 @@ const knownValues = (command: Command, { long }: Option) =>
 /** Options whose values are known. */
 const listing = ({ options }: Place) => options.filter(({ values }) => values.length > 0);
 
-/** Longer ones first: `keys create` before `keys`. */
+/** Sorts places with more words first: `keys create` before `keys`. */
 const deepestFirst = (places: Place[]) =>
   places.toSorted((a, b) => b.words.split(' ').length - a.words.split(' ').length);
 

@@ -19,7 +19,7 @@ import { withClient } from '../platform/database/with-client';
 import { requireStore } from '../dev/open-database';
 import { EXIT_INTERRUPTED, say, withDatabase } from './with-database';
 
-// Generated on this machine if no setting contains them. A backup is useless without them.
+// Secrets that are generated on this machine if no setting contains them. A backup is useless without them.
 const SECRET_FILES = ['api-key-pepper', 'demo-api-key', 'demo-password'];
 
 export const commands: Commands = {
@@ -111,7 +111,7 @@ function registerRestore(command: Command): void {
     );
 }
 
-/** Backups contain the rows of uploads and builds without their files. Those in a bucket stay there. */
+/** Backups contain the rows of uploads and builds without their files. Files in a bucket stay there. */
 async function reportGameFiles(
   { FILES_DIR, DATABASE_URL }: Settings,
   advice: string,

@@ -90,7 +90,7 @@ async function create(
   return { id: await app.get(StoreGames).create(game), name };
 }
 
-/** Minor units: 499 for 4.99 dollars. */
+/** Returns minor units: 499 for 4.99 dollars. */
 export function parseAmount(price: string, currency: string): number {
   const amount = parseMoney(price, currency);
   if (amount !== undefined) return amount;

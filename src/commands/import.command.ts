@@ -135,11 +135,11 @@ async function deleteRecord(
 
 interface Input {
   source: Readable;
-  /** Undefined if it is unknown. */
+  /** The size of the input, if it is known. */
   bytes?: number;
 }
 
-/** Runs before the store is created. */
+/** Opens the input before the store is created, so that a wrong path doesn't create one. */
 function opened(file: string): Input {
   if (file === '-') return { source: process.stdin };
   try {

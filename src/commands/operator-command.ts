@@ -5,7 +5,7 @@ import { bold } from './colors';
 import { ask } from './terminal';
 
 interface Needs {
-  /** false: reads only the declarations in the code. */
+  /** Whether the command uses the database; false if it only reads declarations in the code. */
   database?: boolean;
   /** Creates the store of the embedded database if there is none. */
   createsStore?: boolean;
@@ -23,7 +23,7 @@ export type CommandRunner = (
 interface Needed {
   flags: string;
   description: string;
-  /** The question and the error name it. */
+  /** The name of the value in the question and in the error. */
   noun: string;
   question: string;
   example: string;
@@ -53,7 +53,10 @@ export class OperatorCommand extends Command {
     return new OperatorCommand(name, this.runner);
   }
 
-  /** An option that a terminal is asked for. Without a terminal, the error names it and an example. */
+  /**
+   * An option whose missing value is prompted for. Without a terminal, the error names the option and an
+   * example.
+   */
   needs({ flags, description, ...missing }: Needed, parse?: (text: string) => unknown): this {
     const option = new Option(flags, `${description} (required)`);
     if (parse) option.argParser(parse);
@@ -65,7 +68,7 @@ export class OperatorCommand extends Command {
     return this.option('--json', 'print one JSON object per line');
   }
 
-  /** Values that a shell completes after an option, which also takes others or several. */
+  /** Values that a shell completes after an option that also accepts other values or several. */
   completes(option: string, values: readonly string[]): this {
     this.optionValues.set(option, values);
     return this;

@@ -32,7 +32,7 @@ interface ListOptions {
   json?: boolean;
 }
 
-/** A page of sales from the API. */
+/** The most sales on a page of the API. */
 const MAX_PAGE = 500;
 
 const TO = {
@@ -180,7 +180,7 @@ function rethrow(error: unknown): never {
   throw error instanceof ApiError ? new OperatorError(`Nothing was changed: ${error.message}.`) : error;
 }
 
-/** An email address or a username. */
+/** Finds the buyer with an email address or a username. */
 async function buyerNamed(
   app: INestApplicationContext,
   to: string,
@@ -191,7 +191,7 @@ async function buyerNamed(
   return { user_id: id };
 }
 
-/** A request of the game's owner. */
+/** Prints a request that the game's owner can send. */
 function printSales(
   app: INestApplicationContext,
   { id, user_id, owner_name }: Game,

@@ -57,7 +57,7 @@ async function askHidden(question: string): Promise<string> {
   try {
     return await new Promise<string>((resolve, reject) => {
       terminal.once('line', resolve);
-      // Ctrl-C, or Ctrl-D on an empty line.
+      // Ctrl-C closes the prompt, and so does Ctrl-D on an empty line.
       terminal.once('close', () => reject(new OperatorError('Nothing was changed.')));
       // This isn't set earlier, because the terminal itself echoes what is typed before.
       process.stderr.write(question);

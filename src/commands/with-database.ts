@@ -7,7 +7,9 @@ export const EXIT_INTERRUPTED = 130;
 
 export const say = (line: string) => console.error(line);
 
-/** Runs a command with the store's database, and closes it. Ctrl-C aborts the signal: the exit status says so. */
+/**
+ * Runs a command with the store's database, and closes it. Ctrl-C aborts the signal and sets the exit status.
+ */
 export const withDatabase = (
   work: (database: OpenDatabase, interrupted: AbortSignal) => Promise<void>,
 ): Promise<void> =>

@@ -40,7 +40,10 @@ const findings = (rules: string[]) => `axe.run(document, { runOnly: ${JSON.strin
     unseen: ${UNSEEN},
   }))`;
 
-/** Checks the current page; `name` identifies it in messages. After a change of colors alone, other rules find the same. */
+/**
+ * Checks the current page; `name` identifies it in messages. `onlyColors` skips rules whose result doesn't
+ * depend on colors.
+ */
 export async function checkAccessibility(page: Page, name = page.url(), onlyColors = false): Promise<void> {
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe);
   const found = (await page.evaluate(findings(onlyColors ? OF_COLORS : ALL))) as object;

@@ -53,7 +53,7 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
     openPool(database.direct_url ?? database.url);
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
-    // The first file of a run compiles the service.
+    // The timeout is long because the first file of a run compiles the service.
   }, 300_000);
   afterAll(async () => {
     // A replica left running would fail the next file with an error that names that file.

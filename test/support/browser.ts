@@ -133,7 +133,7 @@ export class Browser {
       if (attributes.includes('Max-Age=0')) this.cookies.delete(name);
       else this.cookies.set(name, value);
     }
-    // Different in each response, so that tests can compare pages.
+    // The nonce differs in each response, so tests compare pages without it.
     const text = (await response.text()).replace(/ nonce="[\w-]{22}"/g, '');
     this.page = {
       status: response.status,
@@ -152,7 +152,7 @@ export async function withPassword(actor: Actor): Promise<Actor> {
   return actor;
 }
 
-/** Sends requests that the browser itself would follow one after the other. */
+/** The headers of a browser, for concurrent requests: the browser itself would send one after the other. */
 export const cookieOf = (browser: Browser) => ({
   accept: 'text/html',
   cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),

@@ -33,7 +33,7 @@ export const openChromium = async (): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath,
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-    // Its shared memory is in files there. While a disk is busy, a frame can take minutes.
+    // The browser's shared memory is in files in TMPDIR. While a disk is busy, a frame can take minutes.
     env: { ...process.env, TMPDIR: await temporaryBase() },
   });
 

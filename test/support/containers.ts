@@ -87,7 +87,7 @@ export class Containers {
     execFileSync('cp', ['-r', installed('npm'), path.join(local, 'lib', 'node_modules')]);
     for (const program of ['npm', 'npx'])
       symlinkSync(`../lib/node_modules/npm/bin/${program}-cli.js`, path.join(local, 'bin', program));
-    // Empty as in published images; a build would fill it.
+    // The file is empty, as in published images; a build would fill it.
     writeFileSync(path.join(system, 'etc', 'hosts'), '');
     const container = this.buildah('from', 'scratch');
     // `buildah add` of a folder takes as long as copying each file twice.

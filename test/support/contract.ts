@@ -28,7 +28,7 @@ export interface Received {
   header: (name: string) => string | null | undefined;
 }
 
-/** Checks JSON responses, also where the description doesn't list the status. */
+/** The required headers of a response, even if the description doesn't list its status. */
 const HEADERS_OF_STATUS: Record<number, string[]> = {
   401: ['WWW-Authenticate'],
   403: ['WWW-Authenticate'],

@@ -146,7 +146,7 @@ export class EmbeddedProcess {
     return message.failed;
   }
 
-  /** The first of the two events. */
+  /** Resolves with the first of the events `ready` and `failed`. */
   async outcome(): Promise<Ready | Failure> {
     const message = await this.next<'ready' | 'failed'>('ready', 'failed');
     return 'ready' in message ? message.ready : message.failed;

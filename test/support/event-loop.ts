@@ -40,7 +40,7 @@ export async function longestBlock(work: () => Promise<unknown>): Promise<number
   const timer = setInterval(measure, 1);
   try {
     await work();
-    // Includes what it scheduled for the following ticks.
+    // The measurement includes work that was scheduled for the following ticks.
     await new Promise((resolve) => setTimeout(resolve, 5));
   } finally {
     done = true;
@@ -56,8 +56,8 @@ export async function shortestBlock(work: () => Promise<unknown>, tries = 3, eno
   return best;
 }
 
-// The first takes 5 ms on a machine on which the service must not block for more than 20. The second one allocates more,
-// which takes several times as long on some virtual machines.
+// The first control takes 5 ms on a machine on which the service must not block for more than 20. The second
+// one allocates more, which takes several times as long on some virtual machines.
 const JSON_TEXT = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: `name ${id}` })));
 const HALF = JSON_TEXT.slice(JSON_TEXT.length / 2);
 export const CONTROLS = [

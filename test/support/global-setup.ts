@@ -15,7 +15,8 @@ const fast = {
   max_wal_senders: '0',
   max_wal_size: '256MB',
   max_connections: '200',
-  // Inside the folder, to be deleted with it, and not next to it, where a killed server would leave it.
+  // Shared memory is in files inside the folder, because a killed server would leave files that are
+  // elsewhere.
   dynamic_shared_memory_type: 'mmap',
 };
 

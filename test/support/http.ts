@@ -5,7 +5,7 @@ import { Contract } from './contract';
 
 const contracts = new WeakMap<NestExpressApplication, Contract>();
 
-/** Built on first use: many files send nothing that it describes. */
+/** The contract is built on first use, because many files send no request that it describes. */
 export function theContract(): Contract {
   const app = theApp();
   const contract = contracts.get(app) ?? new Contract(describeApi(app), describeApi(app, 'operator'));

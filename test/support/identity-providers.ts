@@ -35,7 +35,7 @@ export class RealProvider {
     await once(this.lines, 'line');
   }
 
-  /** Null: the person cancels. */
+  /** `person` is null if the person cancels. */
   async signsIn(person: Person | null): Promise<void> {
     this.child.stdin!.write(`${JSON.stringify(person)}\n`);
     await once(this.lines, 'line');
@@ -71,7 +71,7 @@ export class FakeProvider {
   requests: string[] = [];
   /** Changes the claims of the next ID tokens. */
   claims: (claims: JWTPayload) => JWTPayload = (claims) => claims;
-  /** Signs instead of the published key. */
+  /** Signs ID tokens instead of the published key. */
   sign?: (claims: JWTPayload) => Promise<string>;
   metadata: object = {};
   /** Responds instead of the endpoint. */

@@ -97,7 +97,7 @@ const FILL = [
    SELECT ${LONG_COLLECTION}, n, -n, ${COLLECTOR} FROM generate_series(1, 20000) n`,
   `INSERT INTO uploads (id, game_id, filename, file_key, size)
    SELECT n, n, 'game.zip', 'game.zip', 1 FROM generate_series(1, ${GAMES}) n`,
-  // Pushed: each has a patch from the one before.
+  // Pushed builds: each has a patch from the one before.
   `INSERT INTO builds (id, game_id, channel_name, version, state, parent_build_id)
    SELECT ${GAMES} + n, ${POPULAR_GAME}, 'nightly', n, 'completed', ${GAMES} + nullif(n - 1, 0)
    FROM generate_series(1, ${NIGHTLY_BUILDS}) n`,
@@ -108,7 +108,7 @@ const FILL = [
    SELECT ${GAMES + NIGHTLY_BUILDS} + n, ${GAME_OF_CHANNELS}, 'channel ' || n % 60, (n + 59) / 60, 'game.zip', 1
    FROM generate_series(1, 600) n`,
   `SELECT setval(pg_get_serial_sequence('builds', 'id'), 3 * ${GAMES})`,
-  // Rows of small tables: one page would be scanned.
+  // Small tables need many rows, because a table of one page would be scanned.
   `INSERT INTO refunds (purchase_id, user_id) SELECT n, n FROM generate_series(1, 10000) n`,
   `INSERT INTO bundles (id, user_id, slug, title, games_count)
    SELECT n, n, 'bundle-' || n, 'Bundle ' || n, 0 FROM generate_series(${BUNDLES + 1}, 10000) n`,

@@ -32,7 +32,7 @@ const post = (name: string, path: string, headers: Record<string, string>, body:
   body: Buffer.from(body).subarray(0, MAX_BODY_BYTES),
 });
 
-/** Unchanged and percent-encoded; spaces as in a form. */
+/** Forms that repeat the text unchanged and percent-encoded, with spaces as in a form. */
 export const formOf = (path: string, field: string, piece: string, length = MAX_BODY_BYTES): Input[] =>
   [piece.replaceAll(' ', '+'), encodeURIComponent(piece)].map((text) =>
     post(`form ${field} ${text}`, path, FORM, `${field}=${repeatTo(text, length - 200)}`),

@@ -37,7 +37,7 @@ export class LossyNetwork {
         near.end(BAD_GATEWAY, () => near.destroySoon());
       });
     }).listen(0, '127.0.0.1');
-    // A failed test doesn't close it.
+    // A failed test doesn't close the server.
     server.unref();
     const network = new LossyNetwork(server);
     await once(server, 'listening');

@@ -133,7 +133,7 @@ export const make = {
     return insert('builds', { game_id: game.id, channel_name: 'windows', ...fields });
   },
 
-  /** A hosted file, if the fields contain no other source. */
+  /** An upload, which is a hosted file unless the fields contain another source. */
   async upload({ game, ...fields }: Fields & { game: Owner }) {
     const hosted = { file_key: 'moon/moon.zip', size: 42 };
     const source = 'channel_name' in fields || 'external_url' in fields || 'size' in fields ? {} : hosted;

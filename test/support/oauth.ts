@@ -82,7 +82,7 @@ export const queryOf = (location: string | undefined): Fields =>
 export const fragmentOf = (location: string | undefined): Fields =>
   Object.fromEntries(new URLSearchParams(new URL(location!).hash.slice(1)));
 
-/** What an app sends. */
+/** The requests that an app sends. */
 export class OauthClient {
   constructor(readonly id: string) {}
 

@@ -45,7 +45,7 @@ ${Object.entries(parameters)
   .join('')}`,
     { mode: 0o644 },
   );
-  // It can't run as root.
+  // PgBouncer can't run as root.
   const account = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
   const pooler = spawn('pgbouncer', ['-q', ...account, file], { stdio: 'ignore' });
   const through = (url: string) =>

@@ -19,7 +19,7 @@ export interface Plan {
   /** Tables whose rows are read, in addition to their indexes. */
   rowsOf: string[];
   sorted: boolean;
-  /** Whether it uses memoization: caches results for repeated lookups. */
+  /** Whether the plan caches the results of repeated lookups (memoization). */
   remembers: boolean;
   /** Pages of 8 kB read: an index probe needs three or four. */
   pages: number;

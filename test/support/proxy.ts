@@ -7,7 +7,10 @@ export class FaultyProxy {
   delay = 0;
   /** Bandwidth in each direction of a connection. */
   bytes_per_second = Infinity;
-  /** How often a client sent something after the server had: with a delay, what is sent together arrives together. */
+  /**
+   * How often a client sent data after the server had sent some. With a delay, data that is sent together
+   * arrives together.
+   */
   roundTrips = 0;
   /** Whether to count a round trip that begins with these bytes. */
   counts: (sent: Buffer) => boolean = () => true;
@@ -40,7 +43,7 @@ export class FaultyProxy {
     return this.sockets.size / 2;
   }
 
-  /** Forwards to another server from now on; clients of the old one are disconnected. */
+  /** Switches to another server, and disconnects the clients of the old one. */
   turnTo(url: string): void {
     const { hostname, port } = new URL(url);
     this.to_host = hostname;

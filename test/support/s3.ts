@@ -99,7 +99,8 @@ export class S3Double {
 
   private async response(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const url = new URL(req.url!, `http://${req.headers.host}`);
-    // S3 does the same: a client that follows a redirect must not send the credential of the store.
+    // S3 rejects such a request, too: a client that follows a redirect must not send the credential of the
+    // store.
     if (url.searchParams.has('X-Amz-Signature') && req.headers.authorization)
       return end(res, 400, 'InvalidArgument');
     const problem = url.searchParams.has('X-Amz-Signature')

@@ -63,7 +63,7 @@ export class ServiceProcess {
     await isReady;
   }
 
-  /** Ends the process as a power failure would: it can't do anything any more. */
+  /** Ends the process as a power failure would, without time for any cleanup. */
   async kill(): Promise<void> {
     const { child } = this;
     if (child?.exitCode !== null || child.signalCode !== null) return;

@@ -4,7 +4,7 @@ import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner
 import { Database } from '../../src/platform/database/database';
 import { theApp } from './app';
 
-// Sent by timers, for all requests of a period.
+// Statements that timers send for all requests of a period.
 const BESIDE_REQUESTS =
   /^(write_api_key_uses|count_api_key_requests|store_audit_events|sweep_\w+|claim_build_job|given_up_builds|late_builds|expired_upload_sessions|poll_webhook_deliveries)$/;
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const ROOM = 2 * 1024 ** 3;
 
 /**
- * TMPDIR, or the fastest place for temporary databases: in memory, if enough is free (cloning one takes 14 ms there,
- * and 300 on a disk).
+ * TMPDIR, or the fastest place for temporary databases: in memory, if enough is free, because cloning one on
+ * a disk takes many times as long.
  */
 export async function temporaryBase(): Promise<string> {
   if (process.platform !== 'linux' || process.env.TMPDIR) return tmpdir();

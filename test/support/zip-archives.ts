@@ -6,15 +6,15 @@ const DEFLATE = 8;
 export interface ZipEntry {
   name: string | Buffer;
   content?: Buffer;
-  /** The mode of Unix, with the type: 0o100644, 0o120777. */
+  /** The Unix mode with the file type, such as 0o100644 or 0o120777. */
   mode?: number;
-  /** 0: stored. */
+  /** The compression method; 0 is stored. */
   method?: number;
   system?: number;
-  /** Replaces those of `mode`. */
+  /** Replaces the attributes that `mode` implies. */
   attributes?: number;
   flags?: number;
-  /** Replaces the right ones. */
+  /** Replaces the right checksum. */
   crc?: number;
   size?: number;
   /** The offset in the central directory, whose readers ignore the local header. */
@@ -22,7 +22,7 @@ export interface ZipEntry {
 }
 
 export interface ZipOptions {
-  /** Sizes and offsets of 64 bits everywhere, also where 32 would be enough. */
+  /** Whether all sizes and offsets have 64 bits, even where 32 would be enough. */
   wide?: boolean;
   /** Replaces the number of entries. */
   count?: number;

@@ -40,7 +40,7 @@ function* bundleRecords({ users, games }: { users: number; games: number }): Gen
       };
 }
 
-/** Adds them to a store without bundles. */
+/** Adds the bundles to a store that has none. */
 export async function addBundles(
   url: string,
   size: { users: number; games: number },

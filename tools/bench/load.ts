@@ -49,7 +49,10 @@ function requestsOf(file: string): Buffer[] {
   return requests;
 }
 
-/** Starts requests at a fixed rate. One that finds no free connection is late, which counts as a part of its time. */
+/**
+ * Starts requests at a fixed rate. A request that waits for a free connection is late, which counts as part
+ * of its time.
+ */
 class Pace {
   private readonly free: ((due: number) => void)[] = [];
   private readonly start = performance.now();

@@ -44,7 +44,7 @@ export async function pgbenchRate(
       ...files,
       url,
     ],
-    // Planned once per connection, like the statements of the servers.
+    // Statements are planned once per connection, like those of the servers.
     { env: { ...process.env, PGOPTIONS: '-c plan_cache_mode=force_generic_plan' } },
   );
   return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);

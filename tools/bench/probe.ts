@@ -10,10 +10,10 @@ export interface Usage {
   rss: number;
 }
 
-/** Of the event loop, the longest since the previous request, in milliseconds. */
+/** The longest delays of the event loop since the previous request, in milliseconds. */
 export interface Delays {
   delay: number;
-  /** Without the time in which the thread waited for a CPU. */
+  /** The delay without the time in which the thread waited for a CPU. */
   blocked: number;
 }
 
@@ -47,14 +47,14 @@ class LoopDelays {
     this.waited = waited;
   }
 
-  /** Of the main thread, since its start. */
+  /** The milliseconds that the main thread has waited for a CPU since its start. */
   private waitedMs(): number {
     const length = readSync(this.schedule, this.text, 0, this.text.length, 0);
     return Number(this.text.toString('latin1', 0, length).split(' ')[1]) / 1e6;
   }
 }
 
-// Not in every server: a timer each millisecond costs time.
+// Delays are only measured on request, because a timer every millisecond costs CPU time.
 let delays: LoopDelays | undefined;
 
 process.on('message', (question: 'usage' | 'delays') => {
@@ -65,6 +65,6 @@ process.on('message', (question: 'usage' | 'delays') => {
   const { user, system } = process.cpuUsage();
   process.send!({ cpu: user + system, rss: process.memoryUsage.rss() } satisfies Usage);
 });
-// No server survives an interrupted run.
+// The server must not survive an interrupted run.
 process.once('disconnect', () => process.exit());
 process.channel?.unref();

@@ -154,7 +154,7 @@ class Usage {
     private readonly server: MeasuredServer,
     private readonly folder: string,
   ) {
-    // Resets the peak.
+    // This resets the peak of the resident memory.
     writeFileSync(`/proc/${server.pid}/clear_refs`, '5');
     this.before = this.memory('VmRSS');
     this.cpu = new CpuWait(server.pid);

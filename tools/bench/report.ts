@@ -83,7 +83,10 @@ export interface Ratio {
   max: number;
 }
 
-/** Ours divided by the other server's, round by round: a disturbance affects both of a pair. */
+/**
+ * Our figure divided by that of the other server, round by round, because a disturbance affects both of a
+ * pair.
+ */
 export function ratio(result: EndpointResult, other: string, what: 'rate' | 'p99'): Ratio | undefined {
   const [ours, theirs] = [result.measured.ours, result.measured[other]];
   if (!ours || !theirs) return undefined;

@@ -165,7 +165,7 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
       'SELECT (SELECT max(id) FROM games) AS games, (SELECT max(id) FROM purchases) AS id',
     );
     const lastId = Number(rows[0]!.id);
-    // Imports use the IDs below, and all others those above.
+    // Imports use the IDs below this one, and all other sales use those above.
     await client.query('SELECT setval($1, $2)', ['purchases_id_seq', lastId + 100 * IDS_OF_ONE]);
     const games = Number(rows[0]!.games);
     const random = randomFrom(7);

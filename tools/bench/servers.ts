@@ -92,7 +92,7 @@ export class MeasuredServer {
     return this.ask('usage');
   }
 
-  /** Since the previous call; the first one starts to measure. */
+  /** The delays since the previous call. The first call starts the measurement. */
   delays(): Promise<Delays> {
     return this.ask('delays');
   }

@@ -31,7 +31,7 @@ const FULL = {
   api_keys: 10_000,
 };
 
-// Its record is one line, which may be 16 MiB long.
+// The record of a collection is one line, which may be at most 16 MiB long.
 const LARGEST_COLLECTION = 500_000;
 
 export type StoreSize = Required<Pick<LargeDemoOptions, keyof typeof FULL>>;
@@ -58,7 +58,7 @@ export interface Store {
   size: StoreSize;
   version: string;
   bytes: number;
-  /** Whether it uses huge pages; null if the server doesn't report it. */
+  /** Whether the server uses huge pages; null if it doesn't report that. */
   huge_pages: string | null;
   import?: { records: number; seconds: number };
   stop(): Promise<void>;
@@ -73,7 +73,8 @@ const buffersOf = (scale: number) => Math.round(Math.min(MEMORY * 0.4, 2048 * Ma
 export const postgresFor = (scale: number) => ({
   shared_buffers: `${buffersOf(scale)}MB`,
   effective_cache_size: `${Math.round((MEMORY * 3) / 4)}MB`,
-  // Otherwise a large import writes most index pages to the WAL in full, again after each checkpoint.
+  // With a lower limit, a large import writes most index pages to the WAL in full, again after each
+  // checkpoint.
   max_wal_size: `${Math.round(4 * Math.min(4, Math.max(1, scale)))}GB`,
   random_page_cost: '1.1',
   max_connections: '200',
@@ -82,7 +83,7 @@ export const postgresFor = (scale: number) => ({
 
 const opened = new Set<EmbeddedPostgres>();
 
-/** No database survives a run that is killed. */
+/** Stops the databases, so that none survives a run that is killed. */
 function stopAll(): void {
   void Promise.allSettled([...opened].map((server) => server.stop())).then(() => process.exit(1));
 }
@@ -119,8 +120,8 @@ export async function openStore(scale: number, say: (line: string) => void): Pro
 }
 
 /**
- * Loads the whole store into PostgreSQL's cache, as after hours of service: it is empty after a start. The indexes
- * last, so that they stay cached.
+ * Loads the whole store into PostgreSQL's cache, which is empty after a start and full after hours of
+ * service. The indexes are loaded last, so that they stay cached.
  */
 async function prewarm(url: string, folder: string): Promise<void> {
   const ofAdmin = new URL(url);

@@ -72,7 +72,7 @@ const visible = (name: string, rows: typeof GAMES, path: (id: string) => string)
 });
 
 const GAMES = (_: Store['size']) => `games WHERE visibility = 'public' AND published_at IS NOT NULL`;
-// The last one has thousands of games.
+// The last collection is left out, because it has thousands of games.
 const COLLECTIONS = ({ collections }: Store['size']) =>
   `collections WHERE NOT private AND id <= ${collections}`;
 

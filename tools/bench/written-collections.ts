@@ -41,7 +41,7 @@ export async function makeCollections(
   };
 }
 
-/** Includes those that requests created, which have the same title. */
+/** Removes the collections, including those that requests created with the same title. */
 export const removeCollections = (client: Client) =>
   client.query('DELETE FROM collections WHERE title = $1', [TITLE]);
 
@@ -56,7 +56,7 @@ export const miscounted = (client: Client) =>
     [TITLE],
   );
 
-/** Always the same numbers, so that every run sends the same. */
+/** Generates the same numbers in every run, so that every run sends the same requests. */
 export function randomFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

@@ -21,7 +21,8 @@ export interface Template {
 export type PostgresSettings = Record<string, string>;
 
 const SETTINGS: PostgresSettings = {
-  // Inside the folder, to be deleted with it, and not next to it, where a killed server would leave it.
+  // Shared memory is in files inside the folder, because a killed server would leave files that are
+  // elsewhere.
   dynamic_shared_memory_type: 'mmap',
   shared_buffers: '32MB',
   max_connections: '150',

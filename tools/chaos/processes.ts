@@ -42,13 +42,13 @@ export async function memoryOf(pid: number): Promise<number> {
 
 async function isRunning(pid: number): Promise<boolean> {
   const status = await statusOf(pid);
-  // It may be a zombie whose parent hasn't waited for it.
+  // The process may be a zombie whose parent hasn't waited for it.
   return status !== undefined && status.state !== 'Z' && status.state !== 'X';
 }
 
 async function statusOf(pid: number): Promise<{ state: string; parent: number } | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The name before it may contain anything.
+  // The name of the process precedes its state, and may contain any character.
   const [state, parent] = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return state && parent ? { state, parent: Number(parent) } : undefined;
 }

@@ -5,7 +5,7 @@ const PUBLISHED = '2024-05-06T07:08:09Z';
 
 const keyOf = (user: number) => `chaos-${String(user).padStart(36, '0')}`;
 
-/** API keys of this many users. */
+/** One API key per user. */
 export const KEYS = Array.from({ length: USERS }, (_, i) => keyOf(i + 1));
 /** The developer of the first games, with short texts. */
 export const DEVELOPER = KEYS[0]!;

@@ -64,10 +64,10 @@ const PROTECTIONS = {
   },
 };
 
-/** Private methods, too. */
+/** The methods of a class, including private ones. */
 const methods = (type: { prototype: object }) => type.prototype as Record<string, unknown>;
 
-/** Fails if the protection has another name by now: then the control would be as protected as the service. */
+/** Fails if the protection was renamed, because the control would then be as protected as the service. */
 function replace<Target extends object>(target: Target, changes: Partial<Target>): void {
   for (const name of Object.keys(changes))
     if (!(name in target)) throw new Error(`${name} doesn't exist: correct the control`);

@@ -4,9 +4,9 @@ import { query } from './postgres';
 
 export interface WriteReport {
   acknowledged: number;
-  /** Acknowledged, but not in the database. */
+  /** Writes that were acknowledged but aren't in the database. */
   lost: number;
-  /** Seconds from the start of the writers to the first and the last of these acknowledgements. */
+  /** Seconds from the start of the writers to the first and the last acknowledgement of a lost write. */
   lostAt: number[];
   /** Rows that are in the database more than once. */
   doubled: number;
@@ -43,7 +43,7 @@ export class Writers {
     return this.acknowledged.size;
   }
 
-  /** Lets each finish its current write. */
+  /** Lets each writer finish its current write. */
   async stop(): Promise<void> {
     this.over = true;
     await Promise.all(this.all);

@@ -41,7 +41,10 @@ const idempotency = fc
   .oneof(fc.uuid(), fc.constantFrom('', ' ', 'x'.repeat(255), 'x'.repeat(256), '\xff', 'a\tb'))
   .map((key): [string, string] => ['Idempotency-Key', key]);
 
-/** Present or absent, in its documented location or elsewhere, and sometimes repeated or with brackets. */
+/**
+ * A parameter that is present or absent, in its documented location or elsewhere, and sometimes repeated or
+ * with brackets.
+ */
 function fieldOf(
   parameter: Parameter,
   operation: Operation,

@@ -1,14 +1,14 @@
-/** They need what no single request has, and are covered elsewhere. */
+/** Operations that need more than a single request, and are covered elsewhere. */
 const COVERED_ELSEWHERE = [
-  // A user's consent: test/api.
+  // These need a user's consent: test/api.
   'POST /oauth/token',
   'POST /oauth/device/poll',
-  // A push in progress or a build with a patch: patches.ts and test/api.
+  // These need a push in progress or a build with a patch: patches.ts and test/api.
   'POST /wharf/builds/{build_id}/files',
   'POST /wharf/builds/{build_id}/files/{file_id}',
   'GET /wharf/builds/{build_id}/files/{file_id}/download',
   'GET /builds/{build_id}/upgrade-paths/{target_build_id}',
-  // An operator token, with which only the model of sales sends requests: test/operator.
+  // These need an operator token, with which only the model of sales sends requests: test/operator.
   'POST /operator/users/{user_id}/link',
   'POST /operator/links',
 ];

@@ -55,7 +55,7 @@ export const imports: Arbitrary<Import> = fc.record({
 
 function linesOf({ changes }: Import): string[] {
   const records = recordsOf(TENANT).filter(({ type }) => type !== 'collection') as JsonObject[];
-  // A hash takes as much CPU time as a hundred requests.
+  // Hashing a password takes as much CPU time as a hundred requests.
   for (const record of records) delete record.password;
   const lines = records.map((record) => JSON.stringify(record));
   for (const { line, what, field, value } of changes) {

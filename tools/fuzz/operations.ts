@@ -19,7 +19,7 @@ export interface Parameter {
 }
 
 export interface Operation {
-  /** `GET /profile` */
+  /** The method and path, such as `GET /profile`. */
   name: string;
   method: string;
   path: string;
@@ -28,7 +28,7 @@ export interface Operation {
   statuses: Set<number>;
   /** The media type of a successful response. */
   type: string;
-  /** Whether it needs a user's credential, and with which scope. */
+  /** Whether the operation needs a user's credential, and with which scope. */
   secured: boolean;
   scope: string | undefined;
 }

@@ -22,7 +22,7 @@ export class Finding extends Error {
 export interface Asked {
   method: string;
   path: string;
-  /** undefined: another method than the operation's. */
+  /** The operation; undefined if the request uses a different method. */
   operation?: Operation;
   /** The response may contain a credential that it has just created. */
   makesCredential?: boolean;

@@ -87,7 +87,7 @@ export const sales: Arbitrary<Sales> = fc.record({
   ),
 });
 
-/** Ensures that a short campaign runs each of them. */
+/** Steps at the end, so that even a short campaign runs each of them. */
 const LAST: Step[] = [
   { step: 'sell bundle', buyer: 'account', amount: 500 },
   { step: 'claim', game: 1, at_once: 5 },
@@ -130,7 +130,7 @@ class Checkout {
     address: `guest${this.number}@checkout.fuzz.example`,
   };
   private readonly key = `checkout-key-${this.number}`;
-  /** Its ID, its games in their order, and its version. */
+  /** The ID of the bundle, its games in order, and its version. */
   private readonly bundle: { id: number; games: number[]; version: number };
   private readonly sold: Sold[] = [];
   private readonly erased = new Set<Buyer>();

@@ -90,7 +90,7 @@ function startReplica(build: string, url: string, metricsPort: number): ChildPro
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  // An interrupted run leaves nothing behind.
+  // An interrupted run must not leave the process running.
   process.once('exit', () => child.kill('SIGKILL'));
   return child;
 }

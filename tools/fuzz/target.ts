@@ -49,7 +49,7 @@ export class Target {
     ] as const;
     const operations = new Map(documents.flatMap((document) => [...operationsOf(document)]));
     const coverage = new Coverage([...operations.keys()]);
-    // It needs the operator's token, with which no other request is sent.
+    // This operation needs the operator's token, with which no other request is sent.
     coverage.count('GET /operator/openapi.json', 200);
     const contract = new Contract(...documents);
     const target = new Target(clients, sql, operations, contract, coverage, webhook);
@@ -115,7 +115,7 @@ export class Target {
 }
 
 const MAKE_CREDENTIALS = [
-  // The proof.
+  // The response contains the proof of ownership.
   'GET /games/{game_id}/ownership',
   'POST /credentials/subkey',
   'POST /oauth/token',

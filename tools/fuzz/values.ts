@@ -149,7 +149,7 @@ function bySchema(schema: Schema): Arbitrary<Json> {
   }
 }
 
-// The first has buyers of every type.
+// The first game is the most likely, because it has buyers of every type.
 const games = (tenant: Tenant): Json[] =>
   [1, 1, 1, 1, ...tenant.games.map(({ id }) => id - tenant.base)].flatMap((n): Json[] => [
     tenant.base + n,
@@ -219,7 +219,7 @@ export const valueOf = (parameter: Parameter, operation: Operation, tenant: Tena
     { arbitrary: hostile, weight: 1 },
   );
 
-/** Already percent-encoded, correctly or not. */
+/** Text that is already percent-encoded, correctly or not. */
 export const rawValue = fc.constantFrom(
   ...words('%ff % %E0%A4%A %00 %c0%80 %ed%a0%80 a+b %2B + %u0041 %zz 1%20 %31 %F0%9F%98%80'),
 );

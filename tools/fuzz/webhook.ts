@@ -17,7 +17,7 @@ export interface ReceivedMessage {
 
 // A lost message is retried after ten seconds.
 const PATIENCE = 30_000;
-/** Cases of other kinds sell, too, but never read the messages. */
+/** The limit of stored messages, because cases of other kinds also sell, but never read the messages. */
 const MAX_KEPT = 10_000;
 
 /** Receives all sales, and keeps their messages until they are read. */

@@ -17,9 +17,11 @@ export interface AccountView {
   /** The identities at the store's identity provider, if it has one. */
   identities: Identities | undefined;
   store: string;
-  /** False: people sign in at the store, which has their names and passwords. */
+  /**
+   * Whether people sign in here. Otherwise they sign in at the store, which has their names and passwords.
+   */
   signsInHere: boolean;
-  /** False: people sign in with the provider only. */
+  /** Whether people can sign in with a password, and not only with the provider. */
   hasPasswords: boolean;
   confirmation: Confirmation;
   mayErase: boolean;
@@ -93,7 +95,7 @@ export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
   };
 }
 
-/** A button that sends the address, which must not be in a URL. */
+/** A button that sends the email address in a form, because it must not be in a URL. */
 const addressForm = (
   visitor: SignedInVisitor,
   action: string,
@@ -170,7 +172,7 @@ const sessionsSection = (visitor: SignedInVisitor, sessions: ListedSession[]): H
     </form>
   </section>`;
 
-/** Games that were bought with the address leave the library. */
+/** Asks for confirmation, because games bought with the email address are removed from the library. */
 export const removeAddressPage = (visitor: SignedInVisitor, email: string): Page =>
   confirmation(visitor, {
     section: ACCOUNT_PATH,
@@ -215,7 +217,7 @@ export const erasePage = (
     )}`,
 });
 
-/** The second step of an erasure. `until`, the end of the confirmation, is signed. */
+/** The second step of an erasure. `until` is when the confirmation expires, and it is signed. */
 export const eraseForGoodPage = (visitor: SignedInVisitor, until: string, signature: string): Page =>
   confirmation(visitor, {
     section: ACCOUNT_PATH,

@@ -21,7 +21,7 @@ import { signInElsewherePage } from '../sign-in/sign-in.page';
 import { linkPage, signInToVerifyPage } from './link.page';
 import { ACCOUNT_PATH } from './account.page';
 
-/** Links that the store sends to people. GET uses nothing up. */
+/** Links that the store sends to people. A GET doesn't use up a link. */
 @Pages()
 @SecretPath()
 @Public()
@@ -109,8 +109,9 @@ export class LinkController {
   }
 
   /**
-   * Anyone can sign up with the email address of another person, who then gets the link. The password of the form counts
-   * only in the browser of the form. In another one, who opens the link chooses the password.
+   * Anyone can sign up with the email address of another person, who then gets the link. So the form's
+   * password applies only in the browser that sent the form. In any other browser, the person who opens the
+   * link chooses a password.
    */
   private needsPassword({ purpose, browser_hash }: FoundLink, { token }: Visitor): boolean {
     return purpose === 'sign_up' && !browser_hash?.equals(sha256(token));

@@ -72,7 +72,7 @@ export function linkPage({ link, path, visitor, store, needsPassword, result = {
   };
 }
 
-/** An address is verified only in a session of its account: the person who opens the link may be another one. */
+/** An email address is verified only in a session of its account, because someone else may open the link. */
 export const signInToVerifyPage = ({ account, email }: FoundLink, sign_in: string): Page => ({
   title: TITLES.verify_email,
   single: true,

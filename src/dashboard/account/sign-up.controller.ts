@@ -31,7 +31,7 @@ interface Draft {
   problems: Problems<'email' | 'username' | 'new-password'>;
 }
 
-/** Exists with SIGN_UP only. The account exists once its link was used. */
+/** The routes exist only with SIGN_UP. An account is created when its link is used. */
 @Pages()
 @Public()
 @Controller('sign-up')

@@ -12,7 +12,7 @@ import { SignUpController } from './sign-up.controller';
 })
 class SignUpEnabled {}
 
-/** Without SIGN_UP, or if only the provider signs people in, the routes don't exist. */
+/** The routes don't exist without SIGN_UP, or if only the provider signs people in. */
 @Module({})
 export class SignUpModule {
   static with({ SIGN_UP, OIDC_ONLY }: Settings): DynamicModule {

@@ -34,7 +34,7 @@ import {
 import type { Visitor } from '../layout/visitor';
 
 export const COLLECTIONS_PATH = '/user/settings/collections';
-/** The list, from the collection after `after` on. */
+/** The path of the list that begins after the collection `after`. */
 export const collectionsPath = (after: Cursor | undefined) =>
   withQuery(COLLECTIONS_PATH, { after: after && formatCursor(after) });
 export const collectionPath = (id: number) => `${COLLECTIONS_PATH}/${id}`;
@@ -53,10 +53,10 @@ export const EMPTY_DRAFT: CollectionDraft = { title: '', isPrivate: false, isOnP
 
 interface CollectionView {
   collection: EditableCollection;
-  /** One more than fits on the page, if there is a next page. */
+  /** The games of the page, and one more if there is a next page. */
   games: CollectedGame[];
   page: number;
-  /** Undefined: nothing was searched. */
+  /** The search term; undefined without a search. */
   find: string | undefined;
   found: LibraryRow[];
   draft: CollectionDraft;

@@ -244,7 +244,7 @@ export class PlayerCollectionsController {
 
 const noCollection = () => apiError(404, 'This collection doesn’t exist, or you can’t edit it.');
 
-// A player who owns a private game can't view it either: its page is only for its editors.
+// Even a player who owns a private game can't view it, because its page is only for its editors.
 const noGame = () => apiError(404, 'This game doesn’t exist, or it is private and can’t be in a collection.');
 
 /** Reads the title like the API, which rejects control characters and clears an invisible title. */

@@ -101,7 +101,7 @@ export class AuthorizationController {
     });
     this.keys.forget(replaced);
     const entry = { event, ...visitor.by, client_id, scopes };
-    // Apps can cause any number of the latter.
+    // An app can cause any number of the other events.
     if (event === 'grant.created') this.audit.record(entry);
     else this.audit.note(entry);
     if (redirect_uri === OUT_OF_BAND)

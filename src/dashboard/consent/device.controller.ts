@@ -45,7 +45,7 @@ export class DeviceController {
   @Post()
   async decide(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const user_code = parseUserCode(form.text('code') ?? '');
-    // Without this proof, codes could be tried without a limit.
+    // Requiring proof that the page showed the code prevents unlimited attempts to guess codes.
     if (!visitor.hasSigned(shown(user_code), form.text('shown')))
       return entryPage('', {
         status: 403,

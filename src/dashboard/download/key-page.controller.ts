@@ -29,7 +29,10 @@ import { KeyPageResponse } from './key-page.dto';
 import { KeyPageView } from './key-page.page';
 import { DAY_MS } from '../../platform/formats/durations';
 
-/** The page of a download key, for anyone with its link. GET changes and counts nothing: chats preview links. */
+/**
+ * The page of a download key, for anyone with its link. A GET changes and counts nothing, because chat apps
+ * preview links.
+ */
 @ApiTags('Ownership')
 @PagesInDescription()
 @SecretPath()

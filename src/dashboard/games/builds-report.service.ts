@@ -11,7 +11,7 @@ export interface ListedBuild extends Pick<
   Build,
   'id' | 'channel_name' | 'version' | 'user_version' | 'state' | 'hidden' | 'error' | 'size' | 'created_at'
 > {
-  /** Players of the channel download it. */
+  /** Whether it is the build that players of the channel download. */
   is_head: boolean;
   patch_size: number | null;
   signed: boolean;
@@ -40,7 +40,7 @@ export const BUILDS_PAGE = longRead<ListedBuild>(
 export class BuildsReportService {
   constructor(private readonly database: Database) {}
 
-  /** Newest first; one more than fits on the page if there is a next page. */
+  /** The builds of a page, newest first, and one more if there is a next page. */
   page(
     game_id: number,
     user_id: number,

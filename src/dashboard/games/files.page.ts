@@ -180,7 +180,7 @@ export class FilesPage {
   }
 }
 
-/** butler itself puts `api.` in front of a host name. */
+/** The URL for butler, which itself puts `api.` in front of a host name. */
 const butlerAddress = (url: string): string => url.replace('://api.', '://');
 
 const buildCell = ({ build }: UploadRow): Part =>
@@ -188,7 +188,7 @@ const buildCell = ({ build }: UploadRow): Part =>
     ? muted('None yet')
     : html`${build.user_version ?? `Build ${build.version}`}, ${day(build.created_at)}`;
 
-/** The builds of a channel, with their states and errors. */
+/** A link to the builds of a channel, with their states and errors. */
 const channelLink = (game_id: number, channel: string): Html =>
   html`<a href="${withQuery(gamePath(game_id, 'builds'), { channel })}">${channel}</a>`;
 

@@ -132,7 +132,7 @@ export class GameController {
     return seeOther(GAMES_PATH, { message: `${game.title} was deleted.` });
   }
 
-  /** Validated like a request of the API. */
+  /** Validates parameters like those of an API request. */
   private validated<Request extends object>(
     parameters: Record<string, unknown>,
     metatype: new () => Request,
@@ -145,7 +145,7 @@ export class GameController {
     return this.parameters.transform(parameters, metadata) as Promise<Request>;
   }
 
-  /** Errors about values are shown on the form. */
+  /** Returns errors about values, because the form shows them. */
   private async attempt<Result>(work: () => Promise<Result>): Promise<Result | ApiError> {
     try {
       return await work();

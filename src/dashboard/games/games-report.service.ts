@@ -30,7 +30,7 @@ const COLUMNS = [
 ] as const satisfies (keyof Game)[];
 
 export interface GameReport extends Pick<Game, (typeof COLUMNS)[number]> {
-  /** There is at most one more than MAX_UPLOADS. */
+  /** The number of uploads, counted up to one more than MAX_UPLOADS. */
   uploads: number;
   /** The newest completed build of each channel, for one channel more than MAX_CHANNELS; null without builds. */
   builds: Pick<Build, 'channel_name' | 'user_version' | 'created_at'>[] | null;
@@ -45,7 +45,7 @@ const CHANNELS = `
     FROM channels c WHERE c.name IS NOT NULL)
   SELECT name FROM channels WHERE name IS NOT NULL LIMIT ${MAX_CHANNELS + 1}`;
 
-/** The games that $1 can edit, newest first, in a page that begins after $2, $3. */
+/** A page of the games that the user $1 can edit, newest first, beginning after the time $2 and the ID $3. */
 const PAGE = `(
   SELECT id FROM (
     SELECT id, created_at FROM games WHERE user_id = $1
@@ -105,7 +105,7 @@ export interface GameSales {
   amount: number;
 }
 
-/** Figures of $2, if $1 can edit it, from the day $3 on. */
+/** Sales of the game $2 from the day $3 on, if the user $1 can edit the game. */
 export const RECENT_GAME_SALES = longRead<GameSales>(
   'recent_game_sales',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
@@ -119,7 +119,7 @@ export const RECENT_GAME_SALES = longRead<GameSales>(
 export class GamesReportService {
   constructor(private readonly database: Database) {}
 
-  /** Newest first; one game more than fits on the page if there is a next page. */
+  /** The games of a page, newest first, and one more if there is a next page. */
   page(user_id: number, { at, id }: Cursor = NEWEST): Promise<GameReport[]> {
     return this.database.rows(GAMES_PAGE, [user_id, at, id]);
   }

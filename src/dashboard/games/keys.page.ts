@@ -51,7 +51,7 @@ interface Listed {
   keys: KeyWithPage[];
   labels: string[];
   filter: KeyFilter;
-  /** Set if few keys match: where to search on. */
+  /** The ID at which the search continues, if few keys match. */
   searched_to: number | null;
   /** Whether keys have pages, and whether the links of these are shown instead of the keys. */
   hasLinks: boolean;
@@ -161,7 +161,7 @@ const STATES: readonly (readonly [string, string])[] = [
   ['revoked', 'Revoked'],
 ];
 
-/** The range of IDs stays: it is that of a batch. */
+/** Keeps the range of IDs, because it identifies a batch of keys. */
 function filters(path: string, { filter, labels, hasLinks, showsLinks }: Listed): Html {
   const { from, to } = filterQuery(filter);
   const { label = '', state = '' } = filter;

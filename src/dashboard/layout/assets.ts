@@ -15,7 +15,7 @@ export class Asset {
     readonly type: string,
     readonly content: Buffer,
   ) {
-    // Weak: it is the same for both encodings. The path contains a hash.
+    // The ETag is weak because it is the same for both encodings. The path contains a hash.
     this.etag = `W/"${path}"`;
   }
 
@@ -44,7 +44,7 @@ const TYPES: Record<string, string> = {
 
 const ASSET_FOLDER = join(__dirname, 'assets');
 
-/** Covers of the demo store. Its games contain their URLs, so these have no hash. */
+/** Covers of the demo store. Their URLs have no hash, because the games of the store contain them. */
 export const DEMO_COVERS = Array.from({ length: 9 }, (_, i) => `/assets/cover-${i + 1}.svg`);
 
 /** Styles, scripts and images of the pages. A hash in each name lets browsers cache them indefinitely. */

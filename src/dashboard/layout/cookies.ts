@@ -23,7 +23,7 @@ export class Cookies {
 
   /** Replaces a cookie of the same name that the response already sets. Without seconds, the browser decides. */
   set(res: Response, name: string, value: string, seconds?: number): void {
-    // The deadline may have sent a response.
+    // A response may have been sent at the deadline of the request.
     if (res.headersSent) return;
     const cookie = `${this.prefix}${name}=`;
     const others = [res.getHeader('Set-Cookie') ?? []].flat().map(String);

@@ -10,7 +10,7 @@ import type { Visitor } from './visitor';
 
 export interface Page {
   title: string;
-  /** A function takes the notice of the last redirect. */
+  /** The content, or a function that renders it with the notice of the last redirect. */
   main: Html | ((notice: Notice) => Html);
   status?: number;
   /** The path that the navigation shows as the current one. */
@@ -18,7 +18,7 @@ export interface Page {
   search?: string;
   /** Other origins that a form of this page may redirect to: browsers apply form-action to redirects too. */
   formTargets?: string[];
-  /** A narrow page; it has navigation and search only if it belongs to a section. */
+  /** Whether the page is narrow. Such a page has navigation and search only if it belongs to a section. */
   single?: boolean;
   headers?: Record<string, string>;
   /** Whether the page has the full width, for tables. */
@@ -38,7 +38,7 @@ export class HtmlResponse extends WebResponse {
     private readonly status: number,
     private readonly markup: string,
     private readonly headers: Record<string, string> = {},
-    /** Shown by the next page. */
+    /** The notice that the next page shows. */
     readonly notice?: Notice,
   ) {
     super();
@@ -49,7 +49,7 @@ export class HtmlResponse extends WebResponse {
     res.removeHeader('Access-Control-Allow-Origin');
     res.removeHeader('Access-Control-Expose-Headers');
     res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
-    // Own forms still send a Referer.
+    // The forms of this service still send a Referer header.
     if (!res.hasHeader('Referrer-Policy')) res.setHeader('Referrer-Policy', 'same-origin');
     for (const name in this.headers) res.setHeader(name, this.headers[name]!);
     res.statusCode = this.status;
@@ -72,7 +72,7 @@ export const gamePath = (id: number, tab?: string) =>
 
 export const DEVELOPERS_PATH = '/developers';
 
-/** Path to which the logo and the start page lead. */
+/** The path to which the logo links and the start page redirects. */
 export const homePath = (user: SignedInUser | undefined): string =>
   user === undefined ? '/login' : user.canEditGames ? SALES_PATH : '/user/games';
 
@@ -201,7 +201,7 @@ const sectionList = (sections: readonly Section[], current: string): Html =>
     )}
   </ul>`;
 
-/** Sent as POST, so that no email address is in a URL. */
+/** The form is sent as POST, so that no email address is in a URL. */
 const searchForm = (visitor: Visitor, term = ''): Html =>
   html`<form method="post" action="${SALES_PATH}/search" class="search" role="search">
     ${formToken(visitor)}
@@ -233,7 +233,7 @@ const policy = (
   return [
     `default-src 'none'`,
     `style-src 'self'`,
-    // Not 'self', which would include the uploaded files under /files/.
+    // A nonce is used because 'self' would include the uploaded files under /files/.
     `script-src 'nonce-${nonce}'`,
     `img-src ${["'self'", ...COVER_ORIGINS].join(' ')}`,
     ...(sendsRequests ? [`connect-src 'self'`] : []),

@@ -23,8 +23,8 @@ export class PageInterceptor implements NestInterceptor<Page | WebResponse, WebR
         if (result instanceof HtmlResponse && result.notice)
           await this.sessions.setNotice(visitor.token, result.notice);
         if (result instanceof WebResponse) return result;
-        // The last statement of a page: if another one failed afterwards, or the deadline had sent a response, the notice
-        // would be lost.
+        // The notice is taken by the last statement of a page, because it would be lost if a later statement
+        // failed or if a response was already sent at the deadline.
         const takesNotice = typeof result.main === 'function' && visitor.user && !res.writableEnded;
         const notice = takesNotice ? await this.sessions.takeNotice(visitor.token) : {};
         return this.layout.show(visitor, result, notice);

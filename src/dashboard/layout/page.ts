@@ -27,7 +27,7 @@ export const SecretPath = () => SetMetadata(SECRET_PATH, true);
 /** Marks a controller of pages: sessions instead of credentials, form tokens, handlers that return a Page, and errors as pages. */
 export const Pages = () => applyDecorators(PagesInDescription(), ApiExcludeController());
 
-/** The same, for a controller whose routes also respond with JSON. */
+/** `Pages` for a controller whose routes also respond with JSON. */
 export const PagesInDescription = () =>
   applyDecorators(
     SetMetadata(PAGES, true),

@@ -15,7 +15,10 @@ export type Platform = keyof typeof PLATFORM_NAMES;
 export const platformNames = (traits: readonly string[]): string[] =>
   traits.flatMap((trait) => PLATFORM_NAMES[trait as Platform] ?? []);
 
-/** The trait of files for the visitor's platform. Android is also Linux. */
+/**
+ * The trait of files for the visitor's platform. Android is checked first, because its user agents also name
+ * Linux.
+ */
 export function visitorsPlatform(userAgent = ''): Platform | undefined {
   if (/Android/i.test(userAgent)) return 'p_android';
   if (/Windows/i.test(userAgent)) return 'p_windows';

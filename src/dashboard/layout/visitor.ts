@@ -31,17 +31,19 @@ export class Visitor {
     return this.hasSigned('form', formToken);
   }
 
-  /** A form sends it back, which proves that its page showed the text in this session. */
+  /**
+   * Signs a text. A form that sends the signature back proves that its page showed the text in this session.
+   */
   createSignature(text: string): string {
     return createHmac('sha256', this.token).update(text).digest('base64url');
   }
 
-  /** A part of a URL that only this session can read. */
+  /** Encrypts a part of a URL, so that only this session can read it. */
   encrypt(value: object): string {
     return encryptWithToken(this.token, value).toString('base64url');
   }
 
-  /** Undefined for a text of another session. */
+  /** Returns undefined for a text of another session. */
   decrypt<Value>(text: string): Value | undefined {
     return decryptWithToken<Value>(this.token, Buffer.from(text, 'base64url'));
   }

@@ -37,7 +37,7 @@ export class Visitors {
       if (typeof name !== 'string' || name === '') return this.anonymous(token, res);
       const user = token && (await this.sessions.findUser(token, name));
       if (user) return new Visitor(req.id, token, user);
-      // A form of no session is rejected, so it needs none.
+      // A form that was sent without a session is rejected, so no session is started for it.
       return req.method === 'POST' ? this.anonymous(undefined, res) : this.signedInAs(name, res);
     }
     const user = token && (await this.sessions.findUser(token));

@@ -96,7 +96,7 @@ function groupByTag(document: OpenAPIObject): Group[] {
     .map(({ name, description }) => ({
       name,
       description: description ?? '',
-      // Each is listed once, under its first tag.
+      // Each route is listed once, under its first tag.
       routes: routes.filter(({ operation }) => operation.tags?.[0] === name),
     }))
     .filter(({ routes }) => routes.length > 0);
@@ -104,11 +104,11 @@ function groupByTag(document: OpenAPIObject): Group[] {
 
 const toElementId = (text: string) => text.replace(/[^a-zA-Z0-9]+/g, '-');
 
-/** `code` in the Markdown of descriptions. */
+/** Renders `code` in the Markdown of descriptions. */
 const inline = (text: string): Html =>
   html`${text.split('`').map((part, i) => (i % 2 ? html`<code>${part}</code>` : part))}`;
 
-/** The other Markdown of descriptions: headings and paragraphs. */
+/** Renders the headings and paragraphs in the Markdown of descriptions. */
 const markdown = (text: string): Html =>
   html`${text
     .split('\n\n')
@@ -181,7 +181,7 @@ function description({ method, path, operation }: Route, schemas: Schemas, form?
   ${form} ${renderResponses(name, operation, schemas)}`;
 }
 
-/** Can be scrolled by keyboard if it does not fit. */
+/** A table that can be scrolled with the keyboard if it doesn't fit. */
 const table = (label: string, first: string, rows: Html[]): Html =>
   html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">
     <table>

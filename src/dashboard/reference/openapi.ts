@@ -75,8 +75,9 @@ export function createExample(parameter: Parameter): string {
 }
 
 /**
- * The parameters that a request needs: lists of names of which one must be set, by the first name, whose example
- * completes the request. The list of a required parameter has only its own name.
+ * The parameters that a request needs, as lists of names of which one must be set. The key of a list is its
+ * first name, whose example completes the request. The list of a required parameter contains only its own
+ * name.
  */
 export function findAlternatives(
   { description = '' }: Operation,

@@ -43,7 +43,7 @@ export class ReferencePageController {
     return this.showing(publicReference(visitor, source, this.list));
   }
 
-  /** One endpoint, without JavaScript. */
+  /** Shows one endpoint to readers without JavaScript. */
   @Get('endpoints/:id')
   @Public()
   endpoint(@Param('id') id: string): Page {

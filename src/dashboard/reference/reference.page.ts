@@ -53,7 +53,7 @@ const credentialField = (label: string, value = ''): Html =>
     /></label>
     <small id="credential-help">It is used only on this page, and cleared when you leave it.</small>`;
 
-/** `list`: of the endpoints that `source` describes. */
+/** `list` shows the endpoints that `source` describes. */
 export const publicReference = (visitor: Visitor, source: string, list: Html): Reference => ({
   title: 'API reference',
   lead: html`All endpoints of the public API, also available as <a href="/openapi.json">OpenAPI</a> and

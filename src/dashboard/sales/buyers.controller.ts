@@ -38,7 +38,7 @@ export class BuyersController {
       game,
       buyers,
       isCounted: !slice.isPartial,
-      // A page without buyers has no place.
+      // A page without buyers has no first or last buyer to continue from, so it uses its own cursor.
       newer: isNewer ? next : from && toCursor(first ? placeOfBuyer(first) : from),
       older: isNewer ? last && toCursor(placeOfBuyer(last)) : next,
       isFirst: !from,

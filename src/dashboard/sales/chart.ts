@@ -8,7 +8,7 @@ export interface Bar {
   short: string;
   purchases: number;
   amount: number;
-  /** The revenue of the previous period; undefined: there is none. */
+  /** The revenue of the previous period, if there is one. */
   before?: number;
 }
 
@@ -39,7 +39,7 @@ function chooseScale(values: number[], { top, height }: typeof REVENUE, smallest
 /**
  * Two rows of bars over the same period: the revenue, with a line of the previous period, and the number of sales.
  * Horizontal positions are percentages, so that text keeps its size on a phone. The title of a column is its tooltip; a
- * script replaces it by one that follows the pointer and the focus.
+ * script replaces it with one that follows the pointer and the focus.
  */
 export function chart(columns: Bar[], currency: string, label: string, previous?: string): Html {
   const revenue = chooseScale(

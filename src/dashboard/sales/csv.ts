@@ -8,7 +8,8 @@ import type { Dates } from './period';
 
 export type Cell = string | number | boolean | null;
 
-// Spreadsheets interpret such a text as a formula, some also with the full-width forms of the signs. If the list
+// Matches text that spreadsheets interpret as a formula, some also with the full-width forms of the signs. If
+// the list
 // separator is a semicolon, a cell also begins after each one, and its leading quotes are not part of its text.
 const FORMULA = /(^|;)(?=[\s"]*[=+\-@＝＋－＠])/g;
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;

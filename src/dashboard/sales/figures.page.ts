@@ -50,7 +50,7 @@ export interface FiguresView {
   period: Period;
   report: Report;
   page: number;
-  /** The title of the game, if it is only one. */
+  /** The title of the game, if the figures cover only one. */
   title: string | undefined;
 }
 
@@ -214,7 +214,7 @@ const nameOfPrevious = (period: Period): string => {
   return days === 1 ? 'The day before' : `The ${formatCount(days)} days before`;
 };
 
-/** Has bars if `largest` is the highest revenue. */
+/** The columns have bars if `largest`, the highest revenue, is provided. */
 const soldColumns = (currency: string, largest?: number): Columns<Sold> => ({
   Sales: number(({ purchases }) => formatCount(purchases)),
   Revenue: number(

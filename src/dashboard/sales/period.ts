@@ -33,7 +33,9 @@ export interface Period extends Dates {
   range: string;
   unit: Unit;
   units: Unit[];
-  /** The source of the sums: for whole months a few monthly totals instead of many daily ones. */
+  /**
+   * The unit of the totals that are summed: a few monthly ones for whole months, instead of many daily ones.
+   */
   summed: 'day' | 'month';
   /** The period before this one, with as many days; undefined for all time. */
   previous?: Dates;
@@ -43,7 +45,7 @@ export interface Period extends Dates {
 
 export type PeriodQuery = Partial<Record<'range' | 'from' | 'to' | 'by', string>>;
 
-/** The default one replaces an unknown range. */
+/** An unknown range is replaced by the default one. */
 export function parsePeriod(
   { range, from, to, by }: PeriodQuery,
   now: Date,

@@ -38,7 +38,10 @@ export class SaleController {
     return searchPage('', []);
   }
 
-  /** A POST, so that no email address is in a URL. The URL of its results works in this session only. */
+  /**
+   * The search is a POST, so that no email address is in a URL. The URL of its results works only in this
+   * session.
+   */
   @Post('search')
   search(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const term = (form.text('term') ?? '').trim().slice(0, MAX_TERM);

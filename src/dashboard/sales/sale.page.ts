@@ -139,7 +139,7 @@ const keyList = (keys: KeyState[], none: string, pages: KeyPages): Html =>
       ${keys.length > SHOWN_OF_SALE && html`<p class="muted">Only the first ${SHOWN_OF_SALE} keys are listed.</p>`}`;
 
 interface Event {
-  /** Null: it wasn't recorded. */
+  /** Null if the time wasn't recorded. */
   at: string | null;
   /** Undefined for a delivery that has ended. */
   isPending?: boolean;

@@ -22,12 +22,12 @@ export interface GameSold extends Sold {
 }
 
 interface RecentSales extends Sold {
-  /** Whether in the period; false: in the previous one. */
+  /** Whether these sales are in the period; otherwise they are in the previous one. */
   current: boolean;
   currency: string;
   game_id: number;
   source: string;
-  /** Including refunded ones, which `purchases` and `amount` exclude. */
+  /** The number of sales including refunded ones, which `purchases` and `amount` exclude. */
   sales: number;
   /** Live keys of the sales, and those of them that are claimed. */
   keys: number;
@@ -77,8 +77,8 @@ const GAMES = `(
   WHERE $game_id::bigint IS NULL OR g.id = $game_id) g`;
 
 /**
- * Totals of the period, by day or month depending on the unit. OFFSET 0: otherwise the totals of all games may be read,
- * docs/contributing/decisions/performance.md.
+ * Totals of the period, by day or month depending on the unit. Without OFFSET 0, PostgreSQL may read the
+ * totals of all games (see docs/contributing/decisions/performance.md).
  */
 const selectPeriods = (game: string, unit: string, columns: string, condition = 'true') =>
   `(SELECT ${columns} FROM sales_periods
@@ -114,9 +114,9 @@ const IN_CHOSEN = 'currency = (SELECT currency FROM chosen)';
 
 /**
  * All figures from the daily and monthly totals, which are read once for each game: by `$summed`, and by
- * `$summed_for_columns` if the columns need shorter units. The previous period is read by day; `$days` later, it has the
- * columns of this one.
- * Games are united with their sales and not joined, because plans for few games would join many of them in a loop.
+ * `$summed_for_columns` if the columns need shorter units. The previous period is read by day and moved by
+ * `$days`, so that it has the columns of this one. Games are united with their sales and not joined, because
+ * plans for few games would join many of them in a loop.
  */
 export const SALES_FIGURES = longRead<FiguresRow>(
   'sales_figures',
@@ -211,7 +211,7 @@ export class SalesReportService {
     return this.database.rows(TOTALS, { user_id, game_id, from, to, summed });
   }
 
-  /** `games`: how many of them, highest revenue first. */
+  /** `games` is the number of games to return, highest revenue first. */
   async report(
     user_id: number,
     period: Period,

@@ -2,7 +2,7 @@ import { html, type Html } from '../layout/html';
 import { gameTabs } from './game-tabs';
 import { SALES_VIEWS } from './sales-paths';
 
-/** Links to the other pages about the same sales; of one game, its tabs. */
+/** Links to the other pages about the same sales; for a single game, its tabs. */
 export const salesViews = (current: keyof typeof SALES_VIEWS, game?: string): Html =>
   game !== undefined
     ? gameTabs(Number(game), current)

@@ -62,7 +62,7 @@ export class SalesPageController {
       totals,
       sales,
       isPartial: slice.next !== undefined && sales.length < SALES_ON_A_PAGE,
-      // A page without sales has no place.
+      // A page without sales has no first or last sale to continue from, so it uses its own cursor.
       newer: isNewer ? next : from && (first ? cursorAt(first) : toCursor(from)),
       older: isNewer ? last && cursorAt(last) : next,
       isFirst: !from,

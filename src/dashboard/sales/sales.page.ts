@@ -42,7 +42,7 @@ interface SalesView {
   /** The title of the game, if the page shows only one. */
   title: string | undefined;
   period: Period;
-  /** There is at most one more than MAX_LISTED_GAMES. */
+  /** The games to choose from, at most one more than MAX_LISTED_GAMES. */
   games: { id: number; title: string }[];
   totals: (Sold & { currency: string })[];
   sales: ListedSale[];
@@ -116,7 +116,7 @@ function filters({ query, title, period, games, totals, sales }: SalesView): Htm
   ${problemAt('dates', period.problem)}`;
 }
 
-/** The totals know neither source nor status. */
+/** The summary is hidden for a source and for refunds, because the totals can't be limited to either. */
 function summary({ query, period, totals }: SalesView): Html {
   const shown = totals.filter(
     ({ currency, purchases }) => purchases > 0 && currency === (query.currency ?? currency),

@@ -6,14 +6,16 @@ import { PROVIDER_PATH } from './sign-in.page';
 
 /** How users confirm that they are who they are: a session alone may be stolen. */
 export interface Confirmation {
-  /** Otherwise, by a sign-in within the last five minutes. */
+  /** Whether users enter their password. Otherwise they must have signed in within the last five minutes. */
   byPassword: boolean;
   isFresh: boolean;
-  /** The identity provider at which they can sign in again; undefined: without one. */
+  /** The identity provider at which users can sign in again, if there is one. */
   provider: string | undefined;
 }
 
-/** How users confirm a change; of those whom no password signs in, a recent sign-in is required. */
+/**
+ * The field with which users confirm a change. Users who can't sign in with a password need a recent sign-in.
+ */
 export const confirmationField = (
   { byPassword, isFresh, provider }: Confirmation,
   return_to: string,

@@ -30,7 +30,7 @@ export class ConfirmationService {
     };
   }
 
-  /** Undefined: the user is confirmed. */
+  /** Returns undefined if the user is confirmed. */
   async problemWith(form: Form, visitor: SignedInVisitor, req: Request): Promise<FormResult | undefined> {
     const { byPassword, isFresh } = await this.needed(visitor);
     if (!byPassword)

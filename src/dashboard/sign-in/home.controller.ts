@@ -23,7 +23,7 @@ export class HomeController {
     private readonly setup: SetupService,
   ) {}
 
-  /** A browser gets the page that its user opens the service for. */
+  /** Redirects a browser to its user's start page. */
   @Get()
   @ApiOperation({ summary: 'Get the name of the service' })
   @Public()

@@ -29,8 +29,8 @@ export type PendingAccount = Omit<ProviderAccount, 'id_token'>;
 type Sealed<Value> = { value: Value; expires_at: number };
 
 /**
- * What happens in a browser between two requests, in cookies that are encrypted with its session: another browser or
- * session can't use them.
+ * Stores the state of a sign-in between two requests in cookies that are encrypted with the session of the
+ * browser, so that another browser or session can't use them.
  */
 @Injectable()
 export class ProviderSignIn {
@@ -84,7 +84,7 @@ export class ProviderSignIn {
     const text = this.cookies.get(req, name);
     if (!text) return undefined;
     const sealed = decryptWithToken<Sealed<Value> & { name: string }>(token, Buffer.from(text, 'base64url'));
-    // The name: one cookie can't be sent in place of the other.
+    // The name is compared, so that one cookie can't be sent in place of the other.
     return sealed?.name === name && sealed.expires_at > this.clock.now() ? sealed.value : undefined;
   }
 }

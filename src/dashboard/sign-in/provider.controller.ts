@@ -96,7 +96,7 @@ export class ProviderController {
         return_to,
       );
     if (known) return this.signIn(req, res, visitor, known, account, return_to);
-    // Someone who is signed in by now connects the account, as its page explains.
+    // A user who has signed in in the meantime connects the account, as its page explains.
     if (visitor.user) return this.confirm(res, visitor, account);
     return this.signUp(req, res, visitor, account, return_to);
   }

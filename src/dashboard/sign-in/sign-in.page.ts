@@ -61,7 +61,7 @@ export const signedOutPage = (provider?: { name: string; url: string }): Page =>
     </p>`,
 });
 
-/** The sign-in with the provider failed. */
+/** The page after a failed sign-in with the provider. */
 export const providerProblemPage = (problem: Part, return_to: string): Page => ({
   title: 'Sign in',
   status: 403,

@@ -11,7 +11,7 @@ import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { AttemptsService, accountSubject, networkSubject } from '../../auth/sign-in/attempts.service';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
 
-/** `seconds`: the client must wait, so the password was not checked. */
+/** If `seconds` is set, the client must wait, and the password wasn't checked. */
 type SignIn = { user_id: number; password_hash: string } | { user_id: undefined; seconds?: number };
 
 interface Account {

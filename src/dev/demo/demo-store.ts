@@ -79,7 +79,9 @@ async function find(client: ClientBase, api_key: string, pepper: Buffer): Promis
   return rows[0];
 }
 
-/** The service may use a different port than when the store was created. */
+/**
+ * Updates the URLs of covers, because the service may use a different port than when the store was created.
+ */
 const moveCovers = (client: ClientBase, url: string) =>
   client.query(
     `UPDATE games SET cover_url = $1 || substring(cover_url FROM '/assets/[^/]+$')
@@ -105,7 +107,7 @@ export async function resetDemoStore(
       [OWN_KEY],
     );
     files = rows;
-    // CASCADE: also rows that belong to an account or a game.
+    // CASCADE also deletes rows that belong to an account or a game.
     await client.query(
       'TRUNCATE users, purchases, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE; DELETE FROM webhooks WHERE user_id IS NOT NULL',
     );
@@ -113,7 +115,7 @@ export async function resetDemoStore(
     await client.end();
   }
   const access = await loadDemoStore(settings, url);
-  // Last, so that an error of the storage leaves a complete store.
+  // Files are deleted last, so that an error of the storage leaves a complete store.
   for (const { file_key } of files) await storage.delete(file_key);
   return access;
 }
@@ -128,6 +130,6 @@ async function hasPassword(client: ClientBase, user_id: string, hash: string | n
   return true;
 }
 
-/** Easy to type: 14 letters. */
+/** A password of 14 letters, which is easy to type. */
 const newDemoPassword = () =>
   String.fromCharCode(...Array.from({ length: 14 }, () => 'a'.charCodeAt(0) + randomInt(26)));

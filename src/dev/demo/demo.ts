@@ -25,7 +25,7 @@ const GAMES_OF_BUNDLE = 8;
 /** The ID of the purchase of the bundle. */
 const PURCHASE_OF_BUNDLE = 4;
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
-/** A game is published at most this many days after it was created, and sold only after them. */
+/** A game is published at most this many days after it was created, and sold only after that. */
 const PREPARATION = 200;
 const DAYS_BETWEEN_BUILDS = 30;
 
@@ -160,7 +160,7 @@ class DemoStore {
         : guestEmail(id);
     const created_at = this.timeOfSale(random, bundle ? Math.max(...(game_id as number[])) : game);
     const source = random.of(['card', 'card', 'wallet', 'bank_transfer']);
-    // Some pay more than the price.
+    // Some buyers pay more than the price.
     const more = random.of([0, 0, 0, 0, 0, 0, 200, 500]);
     const tip = id <= 2 ? 0 : more;
     const quantity = random.chance(0.03) ? 2 + random.below(4) : 1;
@@ -204,7 +204,7 @@ class DemoStore {
     const random = this.random('download_key', id);
     const { purchases, games, users } = this.options;
     const key = random.text(24);
-    // Most come with a purchase; the others were given away.
+    // Most keys come with a purchase; the others were given away.
     if (purchases && (id <= 2 || random.chance(0.7))) {
       const purchase = this.purchase(id <= 2 ? id : 1 + random.below(purchases));
       const game_id = (purchase.game_id ?? 1) as number | number[];

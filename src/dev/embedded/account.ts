@@ -51,7 +51,7 @@ export const canReach = (account: Account | undefined, folder: string): Promise<
 /** The data folder, or a folder of root that the account can reach instead and that no other user can have created. */
 export async function reachable(account: Account, dataDir: string, fallback: string): Promise<string> {
   if (await canReach(account, dataDir)) return dataDir;
-  // Regardless of the umask.
+  // The umask must not restrict the account's access.
   if (await mkdir(fallback, { recursive: true })) await chmod(fallback, 0o755);
   const { uid, mode } = await lstat(fallback);
   if (uid === 0 && !(mode & 0o022) && (await canReach(account, fallback))) return fallback;

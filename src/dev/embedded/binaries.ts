@@ -71,7 +71,7 @@ async function complete(native: string): Promise<void> {
   for (const name of ['initdb', 'postgres']) await chmod(join(native, 'bin', name), 0o755);
 }
 
-/** Regardless of the umask of npm install. */
+/** Makes the copy readable regardless of the umask of npm install. */
 async function copyReadable(native: string, copy: string): Promise<void> {
   const unfinished = await mkdtemp(`${copy}.`);
   try {

@@ -15,7 +15,7 @@ const UNFINISHED = 'postgres.init-';
 interface InitPlan {
   native: string;
   account: Account | undefined;
-  /** The server's own. They also apply while its data is created. */
+  /** The server's own settings, which also apply while its data is created. */
   settings: Record<string, string>;
   signal: AbortSignal | undefined;
 }
@@ -76,7 +76,7 @@ export class DataFolder {
     }
   }
 
-  /** Removes what starts that were killed or slower have left. */
+  /** Removes the folders that killed or slower starts have left. */
   async removeUnfinished(): Promise<void> {
     const names = (await readdir(this.path)).filter((name) => name.startsWith(UNFINISHED));
     await Promise.all(names.map((name) => remove(join(this.path, name))));

@@ -72,7 +72,7 @@ async function findOrStart(folder: DataFolder, options: EmbeddedPostgresOptions)
     }
     const { pid, port, owner, isReady } = postmaster;
     if (!isSignaled(owner, 0)) {
-      // It was killed, maybe together with the supervisor of its server.
+      // The owner was killed, maybe together with the supervisor of its server.
       isSignaled(pid, isOver ? 'SIGKILL' : 'SIGINT');
       continue;
     }
@@ -150,7 +150,7 @@ async function createDatabase(url: string, superuserPassword: string): Promise<v
     ssl: false,
     connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,
-    // Overrides PGOPTIONS, too.
+    // This also overrides PGOPTIONS.
     options: '-c statement_timeout=0',
   });
   try {
@@ -161,7 +161,7 @@ async function createDatabase(url: string, superuserPassword: string): Promise<v
     );
     const { role, database } = rows[0]!;
     if (!role) await client.query(`CREATE ROLE gamewharf LOGIN CREATEDB PASSWORD '${password}'`);
-    // `gamewharf restore` needs it.
+    // `gamewharf restore` needs this permission.
     await client.query('GRANT SET ON PARAMETER session_replication_role TO gamewharf');
     if (!database) await client.query('CREATE DATABASE gamewharf OWNER gamewharf');
   } catch (error) {

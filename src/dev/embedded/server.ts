@@ -53,7 +53,7 @@ export class ServerProcess {
   /** The reason why it ended, from its log; undefined while it runs. */
   failure: string | undefined;
 
-  /** `log`: a handle, because a process that starts at the same time may rename the file. */
+  /** `log` is a handle, because a process that starts at the same time may rename the file. */
   private constructor(
     private readonly child: ChildProcess,
     log: FileHandle,
@@ -92,7 +92,7 @@ export class ServerProcess {
 
   /** A fast shutdown, then an immediate one, then SIGKILL. Committed data is safe in each case. */
   async stop(): Promise<void> {
-    // Keeps this process running meanwhile.
+    // This process must run until the server has stopped.
     this.child.ref();
     const steps = { SIGINT: 2_200, SIGQUIT: 900, SIGKILL: 300 };
     for (const [signal, timeout] of Object.entries(steps)) {

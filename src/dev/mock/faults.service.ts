@@ -69,7 +69,7 @@ export class Faults {
     this.last_id = 0;
   }
 
-  /** The first fault that applies to a request. All that match count it. */
+  /** The first fault that applies to a request. Every matching fault counts the request. */
   take(method: string, template: string | null): Fault | undefined {
     let taken: StoredFault | undefined;
     for (const fault of this.faults) {
@@ -97,7 +97,7 @@ function requireHeaders(headers: Record<string, unknown>): void {
   }
 }
 
-/** A field that is null is missing. */
+/** Omits fields that are null, because null means the same as a missing field. */
 const withoutEmpty = <Fields extends object>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),

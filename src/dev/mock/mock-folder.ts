@@ -41,7 +41,7 @@ async function deleteAbandoned(): Promise<void> {
 
 const isRunning = async (pid: number) => isSignaled(pid, 0) && !(await isDefunct(pid));
 
-/** Many containers have no process that waits for killed ones, so that these stay in the list of processes. */
+/** Many containers have no process that waits for killed ones, so these stay in the list of processes. */
 async function isDefunct(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   return stat.slice(stat.lastIndexOf(')')).startsWith(') Z');

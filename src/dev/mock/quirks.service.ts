@@ -43,7 +43,7 @@ export function emptyListsAsObjects(text: string): string {
   try {
     body = JSON.parse(text) as Record<string, unknown>;
   } catch {
-    // A slice of a longer list.
+    // A slice of a longer list isn't valid JSON.
     return text;
   }
   for (const [name, value] of Object.entries(body))

@@ -20,7 +20,10 @@ export interface Authority {
   key: string;
 }
 
-/** A certificate authority for this run, and a certificate that it signed. Only programs that are told trust it. */
+/**
+ * A certificate authority for this run, and a certificate that it signed. Programs must be configured to
+ * trust it.
+ */
 export function createAuthority(folder: string): Authority {
   const authority = createKeys();
   const server = createKeys();
@@ -64,7 +67,7 @@ function certificate(
   made.publicKey = pki.publicKeyFromPem(
     createPublicKey(publicKey).export({ type: 'spki', format: 'pem' }) as string,
   );
-  // The first bit makes a number negative.
+  // Without the first byte 01, a set first bit would make the number negative.
   made.serialNumber = `01${randomBytes(15).toString('hex')}`;
   const day = 24 * 60 * 60 * 1000;
   // Clocks of other machines may differ.

@@ -38,7 +38,7 @@ export class Attack {
     return performance.now() >= this.deadline;
   }
 
-  /** Runs one after the other, each for an equal part of the time. */
+  /** Returns the items one after the other, each for an equal part of the time. */
   inTurn<Item>(items: readonly Item[]): Item {
     const left = Math.max(0, this.deadline - performance.now()) / (this.seconds * 1000);
     return items[Math.min(items.length - 1, Math.floor((1 - left) * items.length))]!;
@@ -75,7 +75,7 @@ export class Attack {
   /** This many clients, each sending a request after each response; `pause`: milliseconds in between. */
   async clientsThat(count: number, next: (client: number) => Message, pause = 0): Promise<void> {
     const client = new Client(this.base, count);
-    // Requests still waiting then get no response.
+    // Requests that are waiting at the end get no response.
     const timer = setTimeout(() => client.end(), this.deadline - performance.now());
     await Promise.all(
       Array.from({ length: count }, async (_, number) => {
@@ -94,7 +94,7 @@ export class Attack {
     if (client.surplus !== undefined) this.broken.push(`bytes follow a response: ${client.surplus}`);
   }
 
-  /** Repeats it until the time is over. */
+  /** Repeats the work until the time is over. */
   async every(ms: number, work: () => unknown): Promise<void> {
     for (let next = performance.now(); !this.isOver; next += ms) {
       await work();
@@ -102,7 +102,7 @@ export class Attack {
     }
   }
 
-  /** Rows that no API request can create. */
+  /** Imports rows that no API request can create. */
   async import(records: JsonObject[]): Promise<void> {
     const client = new Client(this.base, 1);
     const { status, body } = await client.exchange(bytesOf(importMessage(ndjsonOf(records))));
@@ -115,7 +115,7 @@ export class Attack {
     this.bytes += bytes;
   }
 
-  /** Closes everything that it opened. */
+  /** Closes everything that the attack opened. */
   end(): void {
     for (const socket of this.sockets) socket.destroy();
   }

@@ -12,7 +12,7 @@ export const headerOf = (response: HttpResponse, name: string) =>
 
 // Imports wait for one another, and a machine may be busy.
 const LONGEST = 60_000;
-// The client closes it before the server does.
+// The client closes an idle connection before the server does.
 const IDLE = 30_000;
 const HEAD_END = Buffer.from('\r\n\r\n');
 

@@ -9,7 +9,7 @@ const KEY = ATTACKER.key(ALICE);
 const GAME = String(ATTACKER.base + 1);
 const SESSIONS = 8;
 const BLOCK = 64 * 1024;
-/** Those whose files take the longest to read. */
+/** The builds whose files take the longest to read. */
 const SLOWEST = ['10 million entries', 'links that lead', '256 MB', 'bytes after its end'];
 
 /** Parts out of order, overlapping and too large, sessions by the hundred, and builds that must be rejected. */
@@ -56,7 +56,7 @@ export async function hostilePushes(attack: Attack): Promise<string[]> {
   const completed: number[] = [];
   const pushed = async () => {
     while (!attack.isOver) {
-      // Rejected like any of the other requests, and then tried again.
+      // A push can be rejected like any other request, and is then tried again.
       const build = await tool.push(GAME, 'hostile', attack.pick(files)).catch(() => undefined);
       if (build) completed.push(build.id);
     }

@@ -5,7 +5,7 @@ import { get } from 'node:http';
 export interface Sample {
   in_flight: number;
   resident_mb: number;
-  /** Descriptors; NaN where only Linux tells. */
+  /** Open file descriptors; NaN on systems other than Linux. */
   open_files: number;
   /** The longest event-loop delay since the previous sample. */
   delay_ms: number;
@@ -16,7 +16,10 @@ const PATIENCE = 15_000;
 const EVERY = 500;
 const MOST_WAITING = 0.25;
 
-/** How long the main thread of a process has waited for a CPU since this was created; 0 where only Linux tells. */
+/**
+ * How long the main thread of a process has waited for a CPU since this was created; 0 on systems other than
+ * Linux.
+ */
 export class CpuWait {
   private readonly begun = performance.now();
   private readonly before: number;
@@ -30,7 +33,7 @@ export class CpuWait {
     return (this.waited_ms - this.before) / (performance.now() - this.begun);
   }
 
-  /** The machine is too busy to judge times: late responses prove nothing. */
+  /** Whether the machine is too busy to judge times, so that late responses prove nothing. */
   get isStarved(): boolean {
     return this.share > MOST_WAITING;
   }

@@ -52,7 +52,7 @@ const pipelining: Pattern = async (attack) => {
   });
 };
 
-/** 90 per second, starting with a full backlog. */
+/** Requests that announce a body and never send it: 90 per second, starting with a full backlog. */
 const promisedBodies: Pattern = async (attack) => {
   const promise = () => attack.open(headOf(100 + attack.random(1000))).resume();
   for (let i = 0; i < 700; i++) promise();
@@ -69,7 +69,7 @@ const slowReaders: Pattern = async (attack) => {
   await attack.every(TICK, () => attack.open(nine).pause());
 };
 
-/** One byte at a time. */
+/** Bodies that arrive one byte at a time. */
 const slowBodies: Pattern = async (attack) => {
   const sockets = Array.from({ length: 700 }, () => attack.open(headOf(1000)).resume());
   await attack.every(TICK * 4, () => {
@@ -93,7 +93,7 @@ const tinyChunks: Pattern = async (attack) => {
   });
 };
 
-/** Just small enough, too large, and far too large. */
+/** Bodies that are just small enough, too large, and far too large. */
 const largeBodies: Pattern = (attack) =>
   attack.clientsThat(40, () => ({
     method: 'POST',

@@ -12,17 +12,17 @@ export type Encoding = 'form' | 'json' | 'multipart';
 
 /** One request by its meaning, not its bytes: it can be generated, shrunk, stored and sent again. */
 export interface Ask {
-  /** `POST /collections/{collection_id}` */
+  /** The method and path, such as `POST /collections/{collection_id}`. */
   operation: string;
-  /** Credentials of tenant 0, by name: see credentials.ts. */
+  /** The name of a credential of tenant 0, such as `a:profile`. */
   credential: string;
-  /** The header's format of the credential. */
+  /** The format of the Authorization header, such as `Bearer CREDENTIAL`. */
   scheme: string;
   path: Record<string, string>;
   fields: Field[];
   encoding: Encoding;
   headers: [name: string, value: string][];
-  /** Another method than the operation's. */
+  /** A method other than that of the operation. */
   method?: string;
   /** A body of another type instead of the fields. */
   body?: { type: string; text: string; repeat?: number };
@@ -46,7 +46,7 @@ export const pairsOf = (fields: Field[]) =>
     .map(({ name, value, raw }) => `${percent(name)}=${raw ? textOf(value) : percent(textOf(value))}`)
     .join('&');
 
-/** Valid ones, as a client sends them. */
+/** A query of valid fields, as a client sends it. */
 export const queryOf = (fields: Record<string, string>) =>
   pairsOf(Object.entries(fields).map(([name, value]): Field => ({ name, value, place: 'query' })));
 
@@ -60,7 +60,7 @@ const multipartOf = (fields: Field[]) =>
     )
     .join('') + `--${BOUNDARY}--\r\n`;
 
-// Built by hand, so that a name can be repeated.
+// The JSON is built by hand, so that a name can be repeated.
 const jsonOf = (fields: Field[]) =>
   `{${fields.map(({ name, value }) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
 

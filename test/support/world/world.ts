@@ -245,7 +245,7 @@ export const spareKeysOf = (tenant: Tenant) =>
     game_id: tenant.base + 1,
   }));
 
-/** All verified except the last, which then belongs to no account. */
+/** The email addresses of a user. The last one is unverified, so it belongs to no account. */
 export const addressesOf = (tenant: Tenant, user: number) => [
   { email: tenant.email(user), verified: true },
   { email: tenant.email(user, 1), verified: true },

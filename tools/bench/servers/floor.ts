@@ -20,7 +20,7 @@ const INT8_ARRAY = 1016 as never;
 types.setTypeParser(INT8_ARRAY, (text: string) =>
   text === '{}' ? [] : text.slice(1, -1).split(',').map(Number),
 );
-// The text as PostgreSQL formats it: the response rearranges it.
+// Timestamps stay in PostgreSQL's format, because the response rearranges their text.
 types.setTypeParser(TIMESTAMPTZ, (text) => text);
 
 export const pool = new Pool({
@@ -125,7 +125,7 @@ const GAME_WITH_USER = `g.id, g.owner_name, g.slug, g.title, g.short_text, g.cov
 const GAME = `
   SELECT ${GAME_WITH_USER} FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = $1 AND ${CAN_VIEW}`;
 
-// Only owners can view a game that isn't public. OFFSET 0: evaluated once, not again for the condition.
+// Only owners can view a game that isn't public. OFFSET 0 prevents a second evaluation for the condition.
 const OWNS = `(${CAN_EDIT} OR EXISTS (${keysOf('$2')}) OR EXISTS (
   SELECT FROM (${boughtBy('$2')}) bought
   JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'))`;

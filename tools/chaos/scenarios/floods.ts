@@ -29,12 +29,12 @@ export const floods: Scenario = {
     const files = await mkdtemp(join(tmpdir(), 'gamewharf-floods-'));
     const { postgres, service } = await lab.started({
       without: guarded ? undefined : 'connection cleanup',
-      // The default limits.
+      // The default limits apply.
       RATE_LIMIT: undefined,
       OPERATOR_TOKEN,
       FILES_DIR: files,
       SIGN_UP: 'true',
-      // Pushes follow its URLs.
+      // Pushes follow the URLs in responses, which must be those of this replica.
       PUBLIC_URL: undefined,
     });
     await ask(`${service.url}/operator/import`, {

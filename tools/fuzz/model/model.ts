@@ -89,12 +89,12 @@ export class Model {
     return game !== undefined && canView(game, user);
   }
 
-  /** The error if the user may not read it. */
+  /** The error if the user may not read the collection. */
   hides(collection: Collection | undefined, user: number): OAuthError | undefined {
     return collection && this.canSee(collection, user) ? undefined : [404, 'invalid collection'];
   }
 
-  /** The error if the user may not change it. */
+  /** The error if the user may not change the collection. */
   rejection(collection: Collection | undefined, user: number): OAuthError | undefined {
     return (
       this.hides(collection, user) ??
@@ -102,7 +102,7 @@ export class Model {
     );
   }
 
-  /** Last updated first; within the same write by descending ID. */
+  /** Collections that the user can edit, last updated first; within the same write by descending ID. */
   editableBy(user: number): Collection[] {
     return [...this.collections.values()]
       .filter((collection) => this.canEdit(collection, user))

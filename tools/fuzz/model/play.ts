@@ -148,7 +148,7 @@ export class Play {
       this.fail(operation, `differs from the model`, received, { status, body });
   }
 
-  /** Whether it was rejected as expected. */
+  /** Whether the request was rejected as expected. */
   rejected(operation: string, received: Received, rejection: OAuthError | undefined): boolean {
     if (!rejection) return false;
     this.expect(operation, received, rejection[0], { errors: [rejection[1]] });

@@ -5,10 +5,10 @@ import { HOSTILE_HTML } from '../values';
 export type Place = Encoding | 'query';
 
 interface Common {
-  /** 1 to 3. */
+  /** The number of the user, from 1 to 3. */
   user: number;
   place: Place;
-  /** Sent twice, with an Idempotency-Key. */
+  /** Whether the request is sent twice, with an Idempotency-Key. */
   retried: boolean;
   /** The replica to use. */
   replica?: number;

@@ -30,7 +30,7 @@ async function inTransaction(sql: Pool, work: (client: PoolClient) => Promise<vo
   }
 }
 
-/** Restores what independent requests deleted, and deletes what they created once nothing reads it any longer. */
+/** Restores what independent requests deleted, and deletes what they created and nothing else will read. */
 export async function restoreRows(sql: Pool, tenant: Tenant): Promise<void> {
   await sql.query(
     `DELETE FROM collections
@@ -45,7 +45,7 @@ export async function restoreRows(sql: Pool, tenant: Tenant): Promise<void> {
   await inTransaction(sql, (client) => putBaseCollections(client, tenant));
 }
 
-/** Existing ones are unchanged. */
+/** Adds missing base collections, and leaves existing ones unchanged. */
 async function putBaseCollections(client: PoolClient, tenant: Tenant): Promise<void> {
   for (const { id, user_id, admins, games, ...collection } of baseCollectionsOf(tenant)) {
     const { rowCount } = await client.query(

@@ -1,7 +1,7 @@
 import { Exclude, Expose, plainToInstance, Transform, Type } from 'class-transformer';
 
 const HOST = 'gamewharf.example';
-// Built from others, and used by others.
+// A property is `Shown` if it is built from others, and `Used` if others are built from it.
 const Shown = () => Expose({ toPlainOnly: true });
 const Used = () => Expose({ toClassOnly: true });
 const Formatted = (format: (iso: string) => string) =>

@@ -102,7 +102,7 @@ export class StoreService {
     const scope = this.entries
       .createQueryBuilder('e')
       .where('e.collection_id = :collection_id', { collection_id });
-    // getCount() would sort all of them for COUNT(DISTINCT).
+    // getCount() would sort all entries for COUNT(DISTINCT).
     const before = await scope
       .clone()
       .select('count(*)::int', 'entries')
