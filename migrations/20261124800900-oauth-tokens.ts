@@ -4,7 +4,7 @@ export class OauthTokens20261124800900 implements MigrationInterface {
   name = 'OauthTokens20261124800900';
 
   async up(db: QueryRunner) {
-    // family_id: every token that descends from one code, so that a stolen one revokes all others.
+    // Tokens that descend from one code share a family_id, so that reuse of a stolen one revokes all.
     await db.query(`
       CREATE TABLE oauth_codes (
         code_hash bytea CONSTRAINT oauth_codes_pkey PRIMARY KEY,

@@ -4,8 +4,8 @@ export class IdempotencyKeys20261124801300 implements MigrationInterface {
   name = 'IdempotencyKeys20261124801300';
 
   async up(db: QueryRunner) {
-    // No foreign keys: rows live for a day. user_id is the owner of the credential at the time of the request, because an
-    // import may give an API key to another user.
+    // No foreign keys: rows live for a day. user_id is the owner of the credential at the time of the
+    // request, because an import may give an API key to another user.
     await db.query(`
       CREATE TABLE idempotency_keys (
         credential text NOT NULL,

@@ -44,7 +44,7 @@ export class Uploads20261125100000 implements MigrationInterface {
     await db.query(`CREATE INDEX counted_downloads_counted_at_idx ON counted_downloads (counted_at)`);
     // Null: unchanged since it was created.
     await db.query(`ALTER TABLE download_keys ADD updated_at timestamptz`);
-    // It isn't validated here, because that would read the table while it is locked.
+    // The constraint isn't validated here, because that would read the table while it is locked.
     await db.query(`
       ALTER TABLE builds ADD updated_at timestamptz, ADD file_key text, ADD file_url text, ADD size bigint,
         ADD md5_hash text,

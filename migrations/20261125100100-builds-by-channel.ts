@@ -4,7 +4,7 @@ import { dropIndex } from './steps/drop-index';
 
 export class BuildsByChannel20261125100100 implements MigrationInterface {
   name = 'BuildsByChannel20261125100100';
-  // CONCURRENTLY, because builds are read and written at the same time.
+  // Indexes are built CONCURRENTLY, without blocking writes to builds, which a transaction can't do.
   transaction = false;
 
   async up(db: QueryRunner) {

@@ -17,12 +17,13 @@ const INDEXES = {
 };
 
 /**
- * Email addresses and usernames are compared ignoring the case of ASCII letters only. `lower` follows Unicode, in which
- * the Kelvin sign in "K@example.com" is the letter k: it attributed one person's purchases to another.
+ * Compares email addresses and usernames ignoring the case of ASCII letters only. `lower` follows Unicode, in
+ * which the Kelvin sign in "K@example.com" is the letter k, so it attributes one person's purchases to
+ * another.
  */
 export class LowerAscii20261125100300 implements MigrationInterface {
   name = 'LowerAscii20261125100300';
-  // CONCURRENTLY, because download keys are read and written at the same time.
+  // Indexes are built CONCURRENTLY, without blocking writes to download keys, which a transaction can't do.
   transaction = false;
 
   async up(db: QueryRunner) {

@@ -4,13 +4,13 @@ import { buildIndex } from './steps/build-index';
 const WITH_IDS = ['purchases', 'download_keys', 'collections'];
 
 /**
- * Distinguishes imported IDs from those that the service assigned. The origin of older rows is unknown, so imports may
- * still change all of them. Also records who wrote the blurb of a collection entry, so that an erasure can clear blurbs
- * in other users' collections.
+ * Distinguishes imported IDs from those that the service assigned. The origin of older rows is unknown, so
+ * imports may still change all of them. Also records who wrote the blurb of a collection entry, so that an
+ * erasure can clear blurbs in other users' collections.
  */
 export class Origins20261125100400 implements MigrationInterface {
   name = 'Origins20261125100400';
-  // CONCURRENTLY, because collections are read and written at the same time.
+  // Indexes are built CONCURRENTLY, without blocking writes to collections, which a transaction can't do.
   transaction = false;
 
   async up(db: QueryRunner) {

@@ -1,7 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Adds webhooks of users with the results of their last deliveries, and pauses the deliveries to a failing receiver.
+ * Adds webhooks of users with the results of their last deliveries, and pauses the deliveries to a failing
+ * receiver.
  */
 export class UserWebhooks20261125120100 implements MigrationInterface {
   name = 'UserWebhooks20261125120100';

@@ -1,8 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Counts the daily requests of each API key for its user. 0.1 also counted the writes of each user, for reads from a
- * standby; the baseline does not create that table.
+ * Counts the daily requests of each API key for its user. Only databases of 0.1 have the table user_writes.
  */
 export class ApiKeyRequests20261125120200 implements MigrationInterface {
   name = 'ApiKeyRequests20261125120200';

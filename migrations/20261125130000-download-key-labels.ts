@@ -2,12 +2,12 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndex } from './steps/build-index';
 
 /**
- * Adds download keys that sellers create without an owner, and the indexes that list keys by game and, for launchers,
- * by account.
+ * Adds download keys that sellers create without an owner, and the indexes that list keys by game and, for
+ * launchers, by account.
  */
 export class DownloadKeyLabels20261125130000 implements MigrationInterface {
   name = 'DownloadKeyLabels20261125130000';
-  // CONCURRENTLY, because keys are read and written at the same time.
+  // Indexes are built CONCURRENTLY, without blocking writes to keys, which a transaction can't do.
   transaction = false;
 
   async up(db: QueryRunner) {

@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndex } from './steps/build-index';
 
-/** The sweep that deletes idle sessions reads only these. */
+/** Adds an index with which the sweep finds idle sessions without reading the others. */
 export class IdleSessions20261126190000 implements MigrationInterface {
   name = 'IdleSessions20261126190000';
-  // CONCURRENTLY, because sessions are read and written at the same time.
+  // Indexes are built CONCURRENTLY, without blocking writes to sessions, which a transaction can't do.
   transaction = false;
 
   async up(db: QueryRunner) {

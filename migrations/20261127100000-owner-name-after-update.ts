@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * A BEFORE trigger makes every update that mentions a key column, even with the same value, lock the game against new
- * purchases of it, so an import and a sale could deadlock.
+ * Replaces a BEFORE trigger, which makes every update that mentions a key column, even with the same value,
+ * lock the game against new purchases of it, so that an import and a sale could deadlock.
  */
 export class OwnerNameAfterUpdate20261127100000 implements MigrationInterface {
   name = 'OwnerNameAfterUpdate20261127100000';

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A rename locks the games of the user in the order of their IDs, like sales and imports. */
+/** Makes a rename lock the games of the user in the order of their IDs, like sales and imports. */
 export class RenameInOrder20261127110000 implements MigrationInterface {
   name = 'RenameInOrder20261127110000';
 

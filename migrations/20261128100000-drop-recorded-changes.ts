@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Caches have a time to live instead. Replicas of 0.1 that still run fail to poll these tables. They then use cached
- * values for at most 0.7 seconds, as while the database doesn't respond to a poll.
+ * Drops the tables of changes, because caches have a time to live. Replicas of 0.1 that still run fail to
+ * poll these tables. They then use cached values for at most 0.7 seconds, as while the database doesn't
+ * respond to a poll.
  */
 export class DropRecordedChanges20261128100000 implements MigrationInterface {
   name = 'DropRecordedChanges20261128100000';

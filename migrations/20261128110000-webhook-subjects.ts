@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Messages about anything, not only purchases, and event types that need no migration. The column `purchase_id` of
- * deliveries stays for replicas of 0.1.0: the trigger copies one form to the other.
+ * Allows messages about any subject, not only purchases, and event types that need no migration. The column
+ * `purchase_id` of deliveries stays for replicas of 0.1.0: the trigger copies one form to the other.
  */
 export class WebhookSubjects20261128110000 implements MigrationInterface {
   name = 'WebhookSubjects20261128110000';

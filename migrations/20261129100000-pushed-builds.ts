@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Builds that upload tools push: their files, jobs and events, and the parts of files that are being uploaded. The
- * trigger also numbers builds that replicas of 0.1.0 or an import create.
+ * Adds builds that upload tools push, with their files, jobs and events, and the parts of files that are
+ * being uploaded. The trigger also numbers builds that replicas of 0.1.0 or an import create.
  */
 export class PushedBuilds20261129100000 implements MigrationInterface {
   name = 'PushedBuilds20261129100000';

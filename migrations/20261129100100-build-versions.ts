@@ -5,10 +5,13 @@ import { dropIndex } from './steps/drop-index';
 const CHANNEL = 'builds (game_id, channel_name, id DESC)';
 const PUBLISHED = `state = 'completed' AND NOT hidden`;
 
-/** Numbers the existing builds of each channel, and replaces the indexes of newest builds by ones without hidden builds. */
+/**
+ * Numbers the existing builds of each channel, and replaces the indexes of newest builds by ones without
+ * hidden builds.
+ */
 export class BuildVersions20261129100100 implements MigrationInterface {
   name = 'BuildVersions20261129100100';
-  // CONCURRENTLY, because builds are read and written at the same time.
+  // Indexes are built CONCURRENTLY, without blocking writes to builds, which a transaction can't do.
   transaction = false;
 
   async up(db: QueryRunner) {

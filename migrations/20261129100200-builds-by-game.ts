@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndex } from './steps/build-index';
 
-/** Finds the newest builds of a game in all channels. */
+/** Adds an index that finds the newest builds of a game in all channels. */
 export class BuildsByGame20261129100200 implements MigrationInterface {
   name = 'BuildsByGame20261129100200';
-  // CONCURRENTLY, because builds are read and written at the same time.
+  // Indexes are built CONCURRENTLY, without blocking writes to builds, which a transaction can't do.
   transaction = false;
 
   async up(db: QueryRunner) {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The patch and the signature of a build belong to its archive: they are deleted when an import or a command changes that. */
+/** Deletes the patch and the signature of a build when an import or a command changes its archive. */
 export class StaleBuildFiles20261129110000 implements MigrationInterface {
   name = 'StaleBuildFiles20261129110000';
 

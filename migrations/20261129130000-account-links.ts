@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Links that set a password, sign in, sign up or verify an email address, and the requests for them. */
+/** Adds links that set a password, sign in, sign up or verify an email address, and the requests for them. */
 export class AccountLinks20261129130000 implements MigrationInterface {
   name = 'AccountLinks20261129130000';
 

@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndex } from './steps/build-index';
 
-/** An account has one primary email address. */
+/** Ensures that an account has at most one primary email address. */
 export class PrimaryAddresses20261129130001 implements MigrationInterface {
   name = 'PrimaryAddresses20261129130001';
-  // CONCURRENTLY, because email addresses are read and written at the same time.
+  // Indexes are built CONCURRENTLY, without blocking writes to email addresses, which a transaction can't do.
   transaction = false;
 
   async up(db: QueryRunner) {

@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Accounts at an identity provider that sign in users. The session keeps the ID token for the sign-out at the provider. */
+/**
+ * Adds accounts at an identity provider that sign in users. The session stores the ID token for the sign-out
+ * at the provider.
+ */
 export class Identities20261129140000 implements MigrationInterface {
   name = 'Identities20261129140000';
 

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Files that sellers upload on pages, and files that players don't see. */
+/** Adds files that sellers upload on pages, and files that players don't see. */
 export class FileUploads20261129150000 implements MigrationInterface {
   name = 'FileUploads20261129150000';
 

@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** When and by whom a sale was refunded, and when its keys were claimed and last used. Unknown for earlier ones. */
+/**
+ * Records when and by whom a sale was refunded, and when its keys were claimed and last used. Earlier sales
+ * lack these values.
+ */
 export class SaleTimelines20261129160000 implements MigrationInterface {
   name = 'SaleTimelines20261129160000';
 

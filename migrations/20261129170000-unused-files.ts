@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Stored files to delete. A transaction that forgets a file records its key here, so that the file is deleted even if
- * the process is killed right after the commit.
+ * Adds a list of stored files to delete. A transaction that drops a reference to a file records its key here,
+ * so that the file is deleted even if the process is killed right after the commit.
  */
 export class UnusedFiles20261129170000 implements MigrationInterface {
   name = 'UnusedFiles20261129170000';

@@ -3,10 +3,10 @@ import { buildIndex } from './steps/build-index';
 
 const TABLES = ['uploads', 'builds'];
 
-/** Finds the records that use a file whose key doesn't begin with the ID of their game. Most keys do. */
+/** Adds indexes of the few records that use a file whose key doesn't begin with the ID of their game. */
 export class FilesOfOtherKeys20261129170100 implements MigrationInterface {
   name = 'FilesOfOtherKeys20261129170100';
-  // CONCURRENTLY, because both tables are read and written at the same time.
+  // Indexes are built CONCURRENTLY, without blocking writes to either table, which a transaction can't do.
   transaction = false;
 
   async up(db: QueryRunner) {

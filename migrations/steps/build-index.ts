@@ -1,9 +1,9 @@
 import type { QueryRunner } from 'typeorm';
 
 /**
- * CREATE INDEX without blocking other clients; `on` begins with the table. Replaces an invalid index of an interrupted
- * attempt and keeps a valid one. PostgreSQL can't build an index of a partitioned table concurrently, so each partition
- * gets its own, and these are attached to the table's index.
+ * CREATE INDEX without blocking other clients; `on` begins with the table. Replaces an invalid index of an
+ * interrupted attempt and keeps a valid one. PostgreSQL can't build an index of a partitioned table
+ * concurrently, so each partition gets its own, and these are attached to the table's index.
  */
 export async function buildIndex(db: QueryRunner, name: string, on: string, { unique = false } = {}) {
   const found = await indexOf(db, name);
@@ -18,7 +18,7 @@ export async function buildIndex(db: QueryRunner, name: string, on: string, { un
     });
     return;
   }
-  // The table's own first, so that new partitions get one automatically. It is valid once all partitions have one.
+  // The table's own index first, so that new partitions get one. It is valid once all partitions have one.
   if (!found) await db.query(`${create} ${name} ON ONLY ${table}${what}`);
   for (const partition of await partitionsOf(db, table)) {
     const part = name.startsWith(table) ? partition + name.slice(table.length) : `${partition}_${name}`;

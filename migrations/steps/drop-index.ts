@@ -1,8 +1,8 @@
 import type { QueryRunner } from 'typeorm';
 
 /**
- * DROP INDEX without blocking other clients. PostgreSQL doesn't support that for a partitioned table, but dropping its
- * index takes only a moment.
+ * DROP INDEX without blocking other clients. PostgreSQL doesn't support that for a partitioned table, but
+ * dropping its index takes only a moment.
  */
 export async function dropIndex(db: QueryRunner, name: string) {
   const [found] = (await db.query(

@@ -2,7 +2,7 @@ import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 import { TimestampColumn } from '../platform/database/timestamp.column';
 import { PersonalData, StoredColumns } from '../platform/database/personal-data';
 
-/** An event that changed who may do what; kept when its user is deleted. A trigger rejects updates and deletes. */
+/** An event that changed who may do what. Outlives its user. A trigger rejects updates and deletes. */
 @PersonalData({ type: 'audit_event' })
 @StoredColumns(
   {

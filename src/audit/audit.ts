@@ -95,7 +95,7 @@ export interface AuditEvent {
 }
 
 const BATCH_SIZE = 100;
-/** How long events are collected into a batch, which takes as much time as one sale. */
+/** How long events are collected into a batch. */
 const INTERVAL_MS = 20;
 
 const STORE = statement(
@@ -127,7 +127,7 @@ export class Audit implements BeforeApplicationShutdown {
     this.log.audited({ ...entry, host: undefined });
   }
 
-  /** Logs and stores the event. An error while storing is only logged, because the action has already happened. */
+  /** Logs and stores the event. An error while storing is only logged, because the action has happened. */
   record(entry: AuditEvent): void {
     this.note(entry);
     this.writer.add(entry);

@@ -23,7 +23,7 @@ import { TokensService } from './jwt/tokens.service';
 
 @Module({
   imports: [
-    // The name under which Passport finds the strategy of this app: see BearerStrategy.
+    // Passport finds strategies by name for the whole process, so each app needs its own name.
     PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${randomUUID()}` }) }),
     ServerModule,
     RateLimitsModule,

@@ -14,7 +14,8 @@ import { BUNDLE_GAME_ROW, BUNDLE_KEY_ROW, type BundleGameRow, type BundleKeyRow 
 
 const MAX_BUNDLES = 100;
 
-// The bundles are found by an array of IDs: a join would read all bundles of the store, or a small table once per row.
+// The bundles are found by an array of IDs: a join would read all bundles of the store, or a small table once
+// per row.
 export const OWNED_BUNDLES = longRead<Packed>(
   'owned_bundles',
   `WITH p AS MATERIALIZED (
@@ -28,7 +29,7 @@ export const OWNED_BUNDLES = longRead<Packed>(
   'user $1',
 );
 
-/** No row: the user doesn't own the bundle. A row of nulls: the page is empty. */
+/** No row means that the user doesn't own the bundle, and a row of nulls that the page is empty. */
 export const BUNDLE_GAMES = longRead<Packed>(
   'bundle_games',
   `SELECT page.* FROM bundles b LEFT JOIN LATERAL (

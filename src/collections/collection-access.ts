@@ -5,8 +5,8 @@ import { bind, type BoundStatement, type RowsOf, statement } from '../platform/d
 import { apiError } from '../platform/errors/api-error';
 
 /**
- * Conditions for a WHERE clause: `collection` is the alias of a collection, `user` an expression such as `$1`. Admins
- * have all permissions of the owner. OFFSET 0: docs/contributing/decisions/performance.md.
+ * Conditions for a WHERE clause: `collection` is the alias of a collection, `user` an expression such as
+ * `$1`. Admins have all permissions of the owner. OFFSET 0: docs/contributing/decisions/performance.md.
  */
 export const canEditCollection = (collection: string, user: string) => `(${collection}.user_id = ${user}
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = ${collection}.id AND ca.user_id = ${user} OFFSET 0))`;
@@ -19,7 +19,7 @@ export const COLLECTION = `collection AS (
   SELECT c.id, ${canEditCollection('c', '$user_id')} AS editable FROM collections c
   WHERE c.id = $collection_id AND ${canViewCollection('c', '$user_id')})`;
 
-/** Selects from it; no row means that the user can't view the collection. */
+/** A row of a statement that selects from COLLECTION. Without a row, the user can't view the collection. */
 export interface CollectionAccess {
   editable: boolean;
 }
@@ -41,8 +41,8 @@ export const LOCK_COLLECTIONS = statement(
 );
 
 /**
- * Sends a user's write to a collection. `change` returns a row that says whether the user may edit it; if not, nothing
- * changes.
+ * Sends a user's write to a collection. `change` returns a row that says whether the user may edit it; if
+ * not, nothing changes.
  */
 export async function writeCollection<Row extends CollectionAccess>(
   database: Database,

@@ -35,8 +35,8 @@ const EVERYTHING = '9223372036854775807';
 const SHORT_BLURB = `CASE WHEN octet_length(e.blurb) > ${SHORT_LIST.text_bytes} THEN '' ELSE e.blurb END AS blurb`;
 
 /**
- * A page of the entries that the caller can view, with positions that count all entries. The subqueries and sums keep
- * the planner on the index of sort keys; otherwise it would sort all entries of a large collection:
+ * A page of the entries that the caller can view, with positions that count all entries. The subqueries and
+ * sums keep the planner on the index of sort keys; otherwise it would sort all entries of a large collection:
  * docs/contributing/decisions/performance.md.
  */
 const selectPage = (from: { before: string; condition: string }) => `
@@ -62,7 +62,7 @@ export const FIRST_PAGE = longRead<Packed>(
   'user $user_id',
 );
 
-// Scans the index twice more: for the page's first visible entry, and to count all entries before it.
+// Scans the index two more times: for the page's first visible entry, and to count all entries before it.
 export const LATER_PAGE = longRead<Packed>(
   'collection_games_later_page',
   `WITH first AS (
@@ -117,7 +117,7 @@ const REMOVE = statement<CollectionAccess & { removed: boolean }>(
    SELECT collection.editable, EXISTS (SELECT FROM removed) AS removed FROM collection`,
 );
 
-// NULL: unchanged. '' clears a blurb and is never stored.
+// NULL leaves a blurb unchanged. '' clears a blurb and is never stored.
 const UPDATE = statement<CollectionAccess>(
   'collection_games_update',
   `WITH ${COLLECTION},
@@ -134,7 +134,8 @@ const UPDATE = statement<CollectionAccess>(
    SELECT collection.editable FROM collection`,
 );
 
-// The listed games get keys below all others, so that no other row is written, unless they are already in this order.
+// The listed games get keys below all others, so that no other row is written, unless they are already in
+// this order.
 export const ORDER = statement<CollectionAccess>(
   'collection_games_order',
   `WITH ${COLLECTION},
@@ -165,7 +166,7 @@ export const ORDER = statement<CollectionAccess>(
    SELECT collection.editable FROM collection`,
 );
 
-// Counts the games behind it for the position: from the end, where games are added.
+// Counts the entries after the game to compute its position, because games are added at the end.
 export const ENTRY = longRead<Packed>(
   'collection_game',
   `SELECT ${COLLECTION_GAME_ROW.sql}
@@ -207,7 +208,7 @@ export class CollectionGamesService {
       });
   }
 
-  /** No row if the user can't view the collection, and one without an entry if there are none. */
+  /** Returns no row if the user can't view the collection, and one without an entry if the page is empty. */
   private entries(user_id: number, collection_id: number, offset: number, limit: number): Promise<Packed[]> {
     const asked = { collection_id, user_id, limit };
     return offset === 0
@@ -248,7 +249,7 @@ export class CollectionGamesService {
       manager,
     );
     const [found] = getRows(ENTRY);
-    // Without an entry, the game became private after it was added.
+    // If there is no entry, the game became private after it was added.
     if (!row.viewable || !found) throw invalidGame();
     return { collection_game: collectionGameResponse(collection_id, found, this.links) };
   }
@@ -263,7 +264,7 @@ export class CollectionGamesService {
     return { success: true, removed: row.removed };
   }
 
-  /** An entry whose game the user can't view isn't updated either: the response would show the game. */
+  /** Doesn't update an entry whose game the user can't view, because the response would show the game. */
   async update(
     user_id: number,
     { collection_id, game_id, blurb }: UpdateCollectionGameRequest,
@@ -283,7 +284,10 @@ export class CollectionGamesService {
     return { collection_game: collectionGameResponse(collection_id, found, this.links) };
   }
 
-  /** Removes first; then the listed games come first in that order, followed by the others in their current order. */
+  /**
+   * Removes games first. The listed games then come first in that order, followed by the others in their
+   * current order.
+   */
   async order(
     user_id: number,
     { collection_id, game_ids, remove_game_ids }: OrderRequest,

@@ -58,7 +58,7 @@ export class Collection {
   @TimestampColumn({ default: () => 'now()' })
   updated_at: string;
 
-  /** The ID came with an import; otherwise the service assigned it. */
+  /** Whether an import set the ID; otherwise the service assigned it. */
   @Column('boolean', { default: false })
   imported_id: boolean;
 

@@ -25,7 +25,7 @@ import { ResanitizeService } from './resanitize.service';
     CollectionGamesService,
     ProfileCollectionsService,
     ResanitizeService,
-    // Ends with the application.
+    // The thread is a provider, so that it ends with the application.
     { provide: HtmlThread, useValue: htmlThread },
   ],
   exports: [CollectionsService, CollectionGamesService, ProfileCollectionsService],

@@ -82,15 +82,16 @@ const SLICE = longRead<CollectionRow>(
 
 export const MAX_COLLECTIONS = 1000;
 
-// A separate statement, so that the next one counts what was committed while this one waited. It doesn't lock the
-// user's row, which an import of the user's games locks until it ends. The first number identifies this type of lock.
+// A separate statement, so that the next one counts what was committed while this one waited. It doesn't lock
+// the user's row, which an import of the user's games locks until it ends. The first number identifies this
+// type of lock.
 export const LOCK_OWNER = statement(
   'collection_owner_lock',
   'SELECT pg_advisory_xact_lock(7305809, hashint8($1::bigint))',
   'user $1',
 );
 
-// left(): a username may be longer than a title.
+// left(), because a username may be longer than a title.
 export const CREATE = statement<CollectionRow & { full: boolean; id: number | null }>(
   'collection_create',
   `WITH game AS (SELECT g.id FROM games g WHERE g.id = $game_id AND ${canView('g', '$user_id')}),
@@ -108,7 +109,7 @@ export const CREATE = statement<CollectionRow & { full: boolean; id: number | nu
    SELECT own.full, ${collectionColumns('collection')} FROM own LEFT JOIN collection ON true`,
 );
 
-// NULL: unchanged. '' clears the description.
+// NULL leaves a value unchanged. '' clears the description.
 const UPDATE = statement<CollectionRow & CollectionAccess>(
   'collection_update',
   `WITH ${COLLECTION},

@@ -8,14 +8,17 @@ interface Job {
   reject: (error: unknown) => void;
 }
 
-// One that runs, and a hundred that wait.
+// One text is sanitized while up to a hundred others wait.
 const MAX_ACCEPTED = 101;
-// A text may wait this long, and then take this long: together less than the deadline of a request.
+// Limits the wait and the sanitizing separately. Together they take less than the deadline of a request.
 const TIMEOUT_MS = 1000;
 const IDLE_TIMEOUT_MS = 30_000;
 const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
-/** Sanitizes long texts on a thread, which ends when it is idle. After a crash or timeout, to which the response is 503, a new one starts. */
+/**
+ * Sanitizes long texts on a thread, which ends when it is idle. After a crash or timeout, the response is 503
+ * and a new thread starts.
+ */
 export class HtmlThread implements OnApplicationShutdown {
   private readonly log = new Logger(HtmlThread.name);
   private readonly limit = new ConcurrencyLimit({ accepted: MAX_ACCEPTED, each: 1 });

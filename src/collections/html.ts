@@ -1,6 +1,6 @@
 import type sanitize from 'sanitize-html';
 
-// Loaded at the first HTML, because it takes 5 MB.
+// The library is loaded with the first HTML text, because it takes 5 MB of memory.
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- import() would make all callers asynchronous
 const library = () => require('sanitize-html') as typeof sanitize;
 
@@ -55,7 +55,7 @@ const ALLOWED: sanitize.IOptions = {
   },
 };
 
-// No relative URLs: they would depend on the page that shows the text.
+// Relative URLs aren't allowed, because they would depend on the page that shows the text.
 const LINK = /^(https?:\/\/|mailto:)/i;
 const IMAGE = /^https:\/\//i;
 
@@ -69,7 +69,7 @@ const PASSES = 5;
 export function sanitizeHtml(html: string): string | null {
   if (!/[<>&]/.test(html)) return html.trim() || null;
   let clean = onePass(html);
-  // Repeated until nothing changes, so that sanitizing stored HTML again is a no-op.
+  // The passes repeat until nothing changes, so that sanitizing stored HTML again is a no-op.
   for (let pass = 1; clean.length <= 2 * MAX_HTML_CHARACTERS; pass++) {
     const again = onePass(clean);
     if (again === clean) break;

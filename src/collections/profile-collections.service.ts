@@ -14,13 +14,12 @@ const COLUMNS = ['id', 'title', 'private', 'games_count'] as const satisfies (ke
 export type ShownCollection = Pick<Collection, (typeof COLUMNS)[number] | 'updated_at'> & {
   own: boolean;
   on_profile: boolean;
-  /** Whether it contains the requested game. */
+  /** Whether the collection contains the requested game. */
   has_game: boolean;
 };
 
 export type EditableCollection = Omit<ShownCollection, 'updated_at' | 'own' | 'has_game'>;
 
-/** A game of a collection. */
 export interface CollectedGame {
   game_id: number;
   title: string;
@@ -79,7 +78,7 @@ const SHOW = statement(
    SELECT c.id, $1 FROM collections c WHERE c.id = $2 AND ${canEditCollection('c', '$1')} ON CONFLICT DO NOTHING`,
 );
 
-/** What the pages show of collections that the user can edit, and whether the user's profile shows them. */
+/** Reads collections that the user can edit for the pages, and sets whether the user's profile shows them. */
 @Injectable()
 export class ProfileCollectionsService {
   constructor(
@@ -88,7 +87,7 @@ export class ProfileCollectionsService {
     @InjectRepository(ProfileCollection) private readonly shown: Repository<ProfileCollection>,
   ) {}
 
-  /** Last updated first; one more than fits on the page, if there is a next page. */
+  /** Lists collections, last updated first: one more than fits on the page if there is a next page. */
   listCollections(
     user_id: number,
     { after = NEWEST, game_id }: { after?: Cursor; game_id?: number } = {},
@@ -102,19 +101,19 @@ export class ProfileCollectionsService {
     });
   }
 
-  /** Undefined if the user can't edit such a collection. */
+  /** Returns undefined if the user can't edit such a collection. */
   one(user_id: number, id: number): Promise<EditableCollection | undefined> {
     return this.database.row(ONE, { user_id, id });
   }
 
-  /** Undefined if the user can't see such a game. */
+  /** Returns undefined if the user can't see such a game. */
   async titleOfGame(user_id: number, game_id: number): Promise<string | undefined> {
     return (await this.database.row(TITLE_OF_GAME, [game_id, user_id]))?.title;
   }
 
   /**
-   * The games that come first after a game was moved: by one place among those that the user can see, or to the top.
-   * Empty if it can't be moved.
+   * The games that come first after a game was moved: by one place among those that the user can see, or to
+   * the top. Empty if it can't be moved.
    */
   async orderAfter(
     user_id: number,

@@ -14,8 +14,8 @@ interface Text {
 }
 
 /**
- * Statements that read a batch of texts and store changed ones. Texts that changed in the meantime were sanitized with
- * the current allow-list.
+ * Statements that read a batch of texts and store changed ones. Texts that changed in the meantime were
+ * sanitized with the current allow-list.
  */
 const textStatements = (table: string, column: string, collection_id: string, game_id: string) => ({
   read: longRead<Text>(
@@ -40,7 +40,7 @@ const ALL_TEXTS = [
 export interface Resanitized {
   checked: number;
   changed: number;
-  /** Texts that would be too long now, and are unchanged. */
+  /** Texts that would be too long after sanitizing, and are unchanged. */
   too_long: Text[];
 }
 

@@ -30,7 +30,9 @@ export class CredentialsService {
     );
   }
 
-  /** Issues the JWT with which a launched game acts for its player, with the scopes of the game's manifest. */
+  /**
+   * Issues the JWT with which a launched game acts for its player, with the scopes of the game's manifest.
+   */
   async subkey(parent: Credential, game_id: number, scope: string) {
     const scopes = [...new Set(scope.split(' ').filter((one) => one !== ''))];
     if (scopes.length === 0 || !scopes.every((one) => this.grantable.includes(one)))

@@ -34,7 +34,7 @@ export const OncePerKey = () =>
       'Within 24 hours, a repeated request with the same key and parameters gets the first response and changes nothing.',
   });
 
-/** A write. The manager of the transaction that it is part of, if any. */
+/** A write. It receives the manager of the transaction that it is part of, if any. */
 export type Work<Result> = (manager?: EntityManager) => Promise<Result>;
 
 /** Runs a write once per key, and stores its response in the same transaction. Errors are not stored. */
@@ -58,8 +58,8 @@ export class IdempotencyService {
   }
 
   /**
-   * `work` gets the manager of the transaction in which its response is stored, and sends its statements there, or
-   * uses its repositories. Without a key, it gets none, and commits its statements itself.
+   * `work` gets the manager of the transaction in which its response is stored, and sends its statements
+   * there, or uses its repositories. Without a key, it gets none, and commits its statements itself.
    */
   async once<Result extends object>(
     key: RetryKey | undefined,
@@ -70,8 +70,8 @@ export class IdempotencyService {
   }
 
   /**
-   * For work in several transactions that has no further effect when it is repeated: stores its response after it.
-   * Concurrent requests all work, and get the response that is stored first.
+   * Stores the response after the work, which may use several transactions and must have no further effect
+   * when it is repeated. Concurrent requests all run the work, and return the response that is stored first.
    */
   async storedAfter<Result extends object>(
     key: RetryKey | undefined,
@@ -111,7 +111,7 @@ export class IdempotencyService {
         store,
       ),
     );
-    // This runs after the transaction, which must not wait for Redis.
+    // The quota is charged after the transaction, which must not wait for Redis.
     if (quota) await this.limits.increment(quota.key, quota.ttl, quota.limit, quota.ttl, quota.name);
     return result;
   }
@@ -121,7 +121,7 @@ export class IdempotencyService {
     return this.database.row(STORED_RESPONSE, { credential, key_hash: hashKey(key), user_id });
   }
 
-  /** Uses the counter that this process knows. */
+  /** Checks the counter of this process, so that the transaction doesn't wait for Redis. */
   private requireSpace(quota: Charge): void {
     const record = this.limits.blocked(quota);
     if (record)
@@ -129,7 +129,7 @@ export class IdempotencyService {
   }
 }
 
-/** A rate limit in which each response counts by the bytes of its row. Used space becomes available again evenly. */
+/** A rate limit in which responses count by the bytes of their rows. Used space is released evenly. */
 const createQuotaCharge = (user_id: number | null, bytes: number): Charge | undefined =>
   user_id === null
     ? undefined

@@ -51,8 +51,8 @@ export const STORE_RESPONSE = statement(
 type Send = <Row>(statement: Statement<Row>, values: Values) => Promise<Row[]>;
 
 /**
- * Runs the work once per key, in the transaction that `send` uses. `store` returns the text of a response to store.
- * `fingerprint` is the request's.
+ * Runs the work once per key, in the transaction that `send` uses. `store` returns the text of a response to
+ * store. `fingerprint` is the request's.
  */
 export async function runOnce<Result>(
   send: Send,
@@ -86,8 +86,8 @@ export async function oncePerKey<Result>(
 }
 
 /**
- * Begins the fingerprint of a request, to which its parameters are added. The hash is keyed, because the parameters of
- * a sale contain the buyer's email address, which can be guessed.
+ * Begins the fingerprint of a request, to which its parameters are added. The hash is keyed, because the
+ * parameters of a sale contain the buyer's email address, which can be guessed.
  */
 export const startFingerprint = ({ key, route }: RetryKey): Hmac =>
   createHmac('sha256', key).update(`${route}\n`);

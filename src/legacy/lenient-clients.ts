@@ -5,8 +5,8 @@ import { hasReadableBody, parseBody, parseFields } from '../platform/input/body'
 const LEGACY = '/api/1/';
 
 /**
- * Translates requests of old clients before routing: POST on legacy reads, `api_key` as a parameter, and a whole redirect
- * fragment as the Authorization. Only installed with LENIENT_CLIENTS.
+ * Translates requests of old clients before routing: POST on legacy reads, `api_key` as a parameter, and a
+ * whole redirect fragment as the Authorization. Only installed with LENIENT_CLIENTS.
  */
 export const lenientClients: RequestHandler = (req, res, next) => {
   if (req.path.startsWith(LEGACY)) {
@@ -31,7 +31,7 @@ export const lenientClients: RequestHandler = (req, res, next) => {
         void (req.headers.authorization ||= toBearer(
           (req.body as Record<string, unknown> | undefined)?.api_key,
         )),
-      // Reported where the parameters are read.
+      // The error is reported where the parameters are read.
       () => undefined,
     )
     .finally(next);
@@ -42,7 +42,7 @@ function sendErrorsWith200(res: Response): void {
   const writeHead = res.writeHead.bind(res) as (status: number, ...rest: unknown[]) => Response;
   res.writeHead = ((status: number, ...rest: unknown[]) => {
     writeHead(status >= 400 && status < 500 ? 200 : status, ...rest);
-    // The log and the metrics show it.
+    // The log and the metrics show the original status.
     res.statusCode = status;
     return res;
   }) as Response['writeHead'];

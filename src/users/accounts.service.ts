@@ -81,13 +81,13 @@ export class AccountsService {
     }
   }
 
-  /** Ends all sessions and links of the user, too. */
+  /** Also ends all sessions and links of the user. */
   async setPassword(id: number, password: string): Promise<void> {
     const password_hash = await hashPassword(password, this.passwordCost);
     await this.database.transaction((db) => this.replacePassword(db, id, password_hash));
   }
 
-  /** `session`: the token of the one that goes on. */
+  /** `session`: the token of the session that stays valid. */
   async replacePassword(
     db: EntityManager,
     id: number,

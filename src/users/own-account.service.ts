@@ -28,7 +28,7 @@ const OWN_ACCOUNT = longRead<OwnAccount>(
   'user $1',
 );
 
-/** What users change of their own accounts. */
+/** Changes that users make to their own accounts. */
 @Injectable()
 export class OwnAccountService {
   constructor(
@@ -41,7 +41,7 @@ export class OwnAccountService {
     return (await this.database.row(OWN_ACCOUNT, [user_id]))!;
   }
 
-  /** False: another account has the username. */
+  /** Returns false if another account has the username. */
   async rename(user_id: number, names: Pick<User, 'username' | 'display_name'>): Promise<boolean> {
     try {
       await this.database.transaction((db) => db.update(User, { id: user_id }, names));
@@ -61,8 +61,9 @@ export class OwnAccountService {
   }
 
   /**
-   * Requests a link that verifies the address. For one that another account has verified, nothing is requested, and the
-   * user doesn't see a difference. False: the account has too many addresses.
+   * Requests a link that verifies the email address. If another account has verified it, no link is
+   * requested, and the user doesn't see a difference. Returns false if the account has too many email
+   * addresses.
    */
   async addAddress(user_id: number, given: string): Promise<boolean> {
     const email = lowerAscii(given);
@@ -77,7 +78,7 @@ export class OwnAccountService {
     return isAdded;
   }
 
-  /** False: the user doesn't have the address. */
+  /** Returns false if the user doesn't have the email address. */
   async removeAddress(user_id: number, email: string): Promise<boolean> {
     return this.database.transaction(async (db) => {
       await lockUser(db, user_id);
@@ -86,7 +87,7 @@ export class OwnAccountService {
     });
   }
 
-  /** False: the user has not verified the address. */
+  /** Returns false if the user has not verified the email address. */
   async makePrimary(user_id: number, email: string): Promise<boolean> {
     return this.database.transaction(async (db) => {
       await lockUser(db, user_id);

@@ -29,7 +29,7 @@ export class UsersService {
 
   async findOwner(credential: Credential): Promise<UserRow> {
     const user = await this.database.row(USER, [credential.user_id]);
-    // Deleted while the verified credential was cached, which is for a second at most.
+    // The user was deleted while the verified credential was cached, which is for a second at most.
     if (!user) throw noLongerValid(credential);
     return user;
   }

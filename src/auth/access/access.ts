@@ -3,7 +3,7 @@ import { ApiSecurity } from '@nestjs/swagger';
 import { ACCESS, Public } from '../../platform/server/public';
 import type { Scope } from './scopes';
 
-// The platform's own routes can't import this file.
+// The platform declares Public, because its own routes can't import this file.
 export { Public };
 
 /** `operator`: any operator token; `operator:PERMISSION`: one with this permission. */
@@ -26,7 +26,7 @@ const bearer = (access: Access, ...scopes: Scope[]) =>
 
 export const AnyCredential = () => bearer('any credential');
 
-/** An API key with any scopes; not a JWT, which cannot be the parent of another. */
+/** Accepts an API key with any scopes, but not a JWT, which can't issue another JWT. */
 export const AnyApiKey = () => bearer('any API key');
 
 /** The credential must have one of these scopes, or a scope above one of them. Errors name the first. */
@@ -39,7 +39,7 @@ export const PAGES = 'gamewharf:pages';
 /** A page that needs a session and ignores credentials. Only on controllers of pages and their handlers. */
 export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 
-/** Whether a route needs an API key or a JWT. PageGuard checks sessions, and OperatorGuard operator tokens. */
+/** Whether a route needs an API key or a JWT. PageGuard checks sessions, OperatorGuard operator tokens. */
 export const requiresCredential = (
   access: Access,
 ): access is 'any credential' | 'any API key' | Scope | readonly Scope[] =>

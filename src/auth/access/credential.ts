@@ -41,8 +41,8 @@ export const covers = (granted: readonly string[], needed: string): boolean =>
 const LEGACY = /^\/api\/1\/([^/?]+)\//;
 
 /**
- * Finds the unverified credential of a request. Beyond RFC 6750, the API accepts a bare key, and a key in the path of a
- * legacy route. Problems are reported where a credential is required.
+ * Finds the unverified credential of a request. Beyond RFC 6750, the API accepts a bare key, and a key in the
+ * path of a legacy route. Problems are reported where a credential is required.
  */
 export function readCredential(req: Request, _res: Response, next: NextFunction): void {
   try {
@@ -86,7 +86,7 @@ export function readAuthorization(req: Request): string {
   return withoutScheme(req.headers.authorization ?? '');
 }
 
-// Node keeps only the first in req.headers.
+// Node keeps only the first Authorization header in req.headers.
 function hasTwoAuthorizations({ rawHeaders }: Request): boolean {
   let found = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)
@@ -102,7 +102,7 @@ const withoutScheme = (header: string) =>
 const ASCII = /^[\x00-\x7f]*$/;
 const BYTES = /^[\x00-\xff]*$/;
 
-// Node reads headers as Latin-1. Imported keys may contain any letter, which clients send as UTF-8 or Latin-1.
+// Node reads headers as Latin-1. Imported keys may contain any letter, sent as UTF-8 or Latin-1.
 function decoded(text: string): string {
   if (ASCII.test(text) || !BYTES.test(text)) return text;
   const bytes = Buffer.from(text, 'latin1');

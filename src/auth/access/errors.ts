@@ -25,7 +25,6 @@ export const insufficientScope = ({ type }: { type: CredentialType }, scope: str
 export const insufficientPermission = (permission: string) =>
   insufficient(`operator token does not permit \`${permission}\``, `scope="${permission}"`);
 export const apiKeyRequired = () => insufficient('an api key is required');
-/** The user has not allowed this app to start games. */
 export const mayNotStartGames = () => insufficient('the application may not start games');
 
 /** No other credential of this user would help, so the challenge names none. */

@@ -13,8 +13,8 @@ export const keysOfDownloads: RequestHandler = (req, _res, next) => {
 };
 
 /**
- * Moves `api_key` from the query to the Authorization header, unless the request has one, so that nothing can log the
- * URL with it.
+ * Moves `api_key` from the query to the Authorization header, unless the request has one, so that nothing can
+ * log the URL with it.
  */
 export function takeKeyFromQuery(req: Request): void {
   const start = req.url.indexOf('?');
@@ -34,7 +34,7 @@ export function takeKeyFromQuery(req: Request): void {
   if (keys.length === 1) req.headers.authorization ||= toBearer(keys[0]);
 }
 
-// Most fields need no parsing: the name may be percent-encoded.
+// Most fields need no parsing. The name of the parameter may be percent-encoded.
 const keyIn = (field: string): unknown =>
   field.startsWith('api_key') || field.includes('%') ? parseFields(field).api_key : undefined;
 

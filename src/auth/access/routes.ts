@@ -4,11 +4,11 @@ import { type Access, readAccess, PAGES } from './access';
 
 export interface Route {
   method: string;
-  /** Includes its parameters, such as `/games/:game_id/purchases`. */
+  /** The path with its parameters, such as `/games/:game_id/purchases`. */
   path: string;
-  /** undefined: the handler declares none. */
+  /** Undefined if the handler declares no access. */
   access: Access | undefined;
-  /** The controller serves pages. */
+  /** Whether the controller serves pages. */
   page: boolean;
   handler: string;
 }

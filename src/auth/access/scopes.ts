@@ -6,7 +6,7 @@ interface Texts {
   yours: string;
   /** Shown to the developer who registers an app, which requests scopes from others. */
   of_others: string;
-  /** It permits only what the scopes that it covers permit, and introduces their texts. */
+  /** Whether the scope permits only what the scopes that it covers permit. Its text introduces theirs. */
   isSummary?: true;
 }
 
@@ -82,7 +82,7 @@ const TEXTS = {
 
 export type Scope = keyof typeof TEXTS;
 
-/** Creates download keys, so no game's JWT has it. */
+/** Games can't request this scope for a JWT, because it creates download keys. */
 export const CLAIM_SCOPE = 'profile:owned:claim' satisfies Scope;
 
 const NAMES = Object.keys(TEXTS) as Scope[];

@@ -21,7 +21,7 @@ type Purpose =
 export const deriveKey = (secret: string, purpose: Purpose): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));
 
-/** AES-256-GCM with the name as additional data: a text cannot be decrypted under another name. */
+/** AES-256-GCM with the name as additional data, so that a text cannot be decrypted under another name. */
 export function seal(
   text: Buffer,
   name: string,
@@ -35,8 +35,8 @@ export function seal(
 }
 
 /**
- * Returns undefined if no pepper decrypts it. `reseal` gets what a previous pepper decrypted, encrypted with the
- * current one.
+ * Returns undefined if no pepper decrypts the text. If a previous pepper does, `reseal` receives the text
+ * encrypted with the current one.
  */
 export function unseal(
   sealed: Buffer,
@@ -57,7 +57,7 @@ export function unseal(
 export const encryptWithToken = (token: string, value: unknown): Buffer =>
   seal(Buffer.from(JSON.stringify(value)), '', token, 'gamewharf sealed');
 
-/** Undefined if it was encrypted with another token. */
+/** Returns undefined if the value was encrypted with another token. */
 export function decryptWithToken<Value>(token: string, sealed: Buffer): Value | undefined {
   const text = open(sealed, '', token, 'gamewharf sealed');
   return text && (JSON.parse(text.toString()) as Value);

@@ -4,8 +4,9 @@ import { isPseudonym } from './erased-users';
 import { User } from './user.entity';
 
 /**
- * Locks the user's row before a limit is checked: without the lock, two transactions would both count too few rows. An
- * erasure waits for the lock, and what is created afterwards would stay: it is rejected.
+ * Locks the user's row before a limit is checked: without the lock, two transactions would both count too few
+ * rows. An erasure takes the same lock. After it, the user is rejected, because new rows would never be
+ * erased.
  */
 export async function lockUser(db: EntityManager, id: number): Promise<void> {
   const select = { id: true, username: true } as const;

@@ -40,11 +40,11 @@ export class OauthApplication {
   @Column('text', { array: true })
   scopes: string[];
 
-  /** May receive tokens in the redirect URI, like old clients. */
+  /** Whether the app may receive tokens in the redirect URI, as old clients do. */
   @Column('boolean', { default: false })
   implicit_allowed: boolean;
 
-  /** May request permission to issue JWTs of its users for games. */
+  /** Whether the app may request permission to issue JWTs of its users for games. */
   @Column('boolean', { default: false })
   may_start_games: boolean;
 

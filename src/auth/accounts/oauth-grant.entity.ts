@@ -13,7 +13,7 @@ import { OauthApplication } from './oauth-application.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
-/** What a user allows an app to do. */
+/** The permissions that a user allows an app. */
 @PersonalData({ type: 'oauth_grant' })
 @StoredColumns({
   columns: [
@@ -48,11 +48,11 @@ export class OauthGrant {
   @Column('text', { array: true })
   scopes: string[];
 
-  /** The user allowed the app to issue JWTs for games. */
+  /** Whether the user allowed the app to issue JWTs for games. */
   @Column('boolean', { default: false })
   may_start_games: boolean;
 
-  /** The user allowed tokens in the redirect URI as well, not only codes. */
+  /** Whether the user allowed tokens in the redirect URI as well, not only codes. */
   @Column('boolean', { default: false })
   implicit_allowed: boolean;
 

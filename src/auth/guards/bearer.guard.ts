@@ -10,9 +10,9 @@ import { CredentialCache } from '../keys/credential-cache';
 import { BearerStrategy } from './bearer.strategy';
 
 /**
- * Verifies the credential with Passport, unless it is cached, and sets `req.user`. A credential that wasn't valid
- * recently counts as a request of its IP address, so that brute-force attempts are stopped before they reach the
- * database.
+ * Verifies the credential with Passport, unless it is cached, and sets `req.user`. A credential that wasn't
+ * valid recently counts as a request of its IP address, so that brute-force attempts are stopped before they
+ * reach the database.
  */
 @Injectable()
 export class BearerGuard extends AuthGuard() {

@@ -13,7 +13,10 @@ import { ApiKeyLookup } from '../keys/api-key-lookup';
 import { type ApiKeyUse, ApiKeyUses } from '../keys/api-key-uses';
 import { CredentialCache, type FoundCredential } from '../keys/credential-cache';
 
-/** Passport's part of it. Unlike passport-http-bearer, it reads no token in the query, which would end up in logs. */
+/**
+ * The strategy that Passport calls. Unlike passport-http-bearer, it reads no token in the query, which would
+ * end up in logs.
+ */
 class RequestStrategy extends Strategy {
   constructor(
     private readonly verify: (req: Request, done: (error: unknown, user: Credential) => void) => void,
@@ -41,7 +44,7 @@ export class BearerStrategy extends PassportStrategy(RequestStrategy, 'bearer') 
     passport.use(defaultStrategy as string, this as passport.Strategy);
   }
 
-  /** The credential, if it was verified in the last moment. */
+  /** The credential, if its verification is still cached. */
   cached(req: Request): Credential | undefined {
     const unverified = req.unverifiedCredential;
     const found = unverified instanceof ApiError ? undefined : unverified && this.cache.get(unverified);

@@ -21,7 +21,7 @@ import { type Credential, rateLimitKeys } from '../access/credential';
 
 const ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
 
-/** Counts a request for its credential and user, or for its IP address if its handler requires no credential. */
+/** Counts a request for its credential and user, or for its IP address if no credential is required. */
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
   /** Whether a handler or its controller has a decorator of throttler. Most have none. */
@@ -37,7 +37,7 @@ export class RateLimitGuard extends ThrottlerGuard {
 
   override async onModuleInit(): Promise<void> {
     await super.onModuleInit();
-    // Throttler sorts limits by period. A request that exceeds a narrow limit must not count toward a wider one.
+    // Throttler sorts limits by period. A request over a narrow limit must not count toward a wider one.
     this.throttlers.sort((a, b) => ORDER.indexOf(a.name!) - ORDER.indexOf(b.name!));
   }
 
@@ -50,10 +50,10 @@ export class RateLimitGuard extends ThrottlerGuard {
     const isSignIn = signsIn(handler);
     if (isSignIn) this.limits.check('sign-in', req, res);
     const keys = (req.rateLimitKeys = collectKeys(req, isSignIn));
-    // The headers show the limits of the credential, and not that of its IP address, in which it is refunded.
+    // The headers show the limits of the credential, not of the IP address, where the request is refunded.
     res.requestsLeft = Infinity;
     if (this.isDecorated(handler, controller)) return super.canActivate(context);
-    // Throttler would read six decorators of each limit for each request, which takes longer than routing.
+    // Throttler would read six decorators of each limit for each request.
     const cost = readRequestCost(handler);
     for (const { name, limit, ttl } of this.throttlers as { name: string; limit: number; ttl: number }[])
       if (keys[name] !== undefined && limit !== Infinity)

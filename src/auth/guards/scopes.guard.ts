@@ -5,7 +5,7 @@ import { readAccess, requiresCredential } from '../access/access';
 import { covers, type Credential } from '../access/credential';
 import { apiKeyRequired, insufficientScope } from '../access/errors';
 
-/** Checks the scope that the handler declares. Closed by default. */
+/** Checks the scope that the handler declares. Rejects requests to a handler without a declaration. */
 @Injectable()
 export class ScopesGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

@@ -20,7 +20,7 @@ import { type Route, listRoutes } from '../access/routes';
 
 const KNOWN_PATH = '/health/live';
 
-/** The service doesn't start with a declaration that would have no effect. */
+/** Fails the startup if a declaration would have no effect. */
 @Injectable()
 export class StartupChecks implements OnModuleInit {
   constructor(
@@ -67,7 +67,10 @@ export class StartupChecks implements OnModuleInit {
     );
   }
 
-  /** Unknown paths, operator paths and the legacy API are recognized by their own paths. */
+  /**
+   * Rejects a global prefix or versions, because unknown paths, operator paths and the legacy API are
+   * recognized by their own paths.
+   */
   private requireOwnPaths(): void {
     // Commands have no routes.
     if (!this.host.httpAdapter) return;
@@ -104,8 +107,8 @@ const listRequestClasses = (handler: Named, controller: Named): RequestClass[] =
   );
 
 /**
- * The fields of the class without a validator. An instance has them all as own properties, also those without a value,
- * because the compiler's target is at least ES2022.
+ * The fields of the class without a validator. An instance has all fields as own properties, even those
+ * without a value, because the compiler's target is at least ES2022.
  */
 function unvalidated(request: RequestClass, seen = new Set([request])): string[] {
   const rules = readRules(request);

@@ -29,7 +29,10 @@ const HAS_PASSWORD = read('has_password', 'SELECT 1 FROM users WHERE id = $1 AND
 
 const IS_KNOWN = read('known_identity', 'SELECT 1 FROM identities WHERE issuer = $1 AND subject = $2');
 
-/** Whether the user could still sign in without the identity: with a password, or with another one of the provider. */
+/**
+ * Whether the user could still sign in without the identity: with a password or another identity of the
+ * provider.
+ */
 const OTHER_WAY_IN = `(NOT $oidc_only AND EXISTS (SELECT FROM users u WHERE u.id = $user_id AND u.password_hash IS NOT NULL)
   OR EXISTS (SELECT FROM identities other
     WHERE other.user_id = $user_id AND other.id <> $identity_id AND other.issuer = $issuer))`;
@@ -42,7 +45,10 @@ const DISCONNECT = statement<{ id: number }>(
 export type Connection = { id: number } | { problem: 'taken' | 'too many' };
 export type SignUp = { id: number; user_id: number } | { problem: 'address' | 'connected' };
 
-/** Which account at the identity provider signs in which user. Only the issuer and the subject identify it. */
+/**
+ * Which account at the identity provider signs in which user. Only the issuer and the subject identify an
+ * account.
+ */
 @Injectable()
 export class IdentitiesService {
   constructor(
@@ -95,7 +101,7 @@ export class IdentitiesService {
     });
   }
 
-  /** Creates an account for an address that the provider verified, and that no account has verified. */
+  /** Creates an account for an email address that the provider verified, and that no account has verified. */
   async signUp(account: Omit<ProviderAccount, 'id_token'> & { verified_email: string }): Promise<SignUp> {
     const email = lowerAscii(account.verified_email);
     for (const username of usernamesFor(account.username)) {
@@ -109,7 +115,7 @@ export class IdentitiesService {
       } catch (error) {
         const constraint = violatedConstraint(error);
         if (constraint === 'user_emails_verified_key') return { problem: 'address' };
-        // A concurrent request of the same person.
+        // A concurrent request of the same person connected the identity.
         if (constraint === 'identities_issuer_subject_key') return { problem: 'connected' };
         if (constraint !== 'users_username_key') throw error;
       }
@@ -135,7 +141,10 @@ async function insert(
   return (identifiers[0] as Pick<Identity, 'id'>).id;
 }
 
-/** Valid usernames like this one; an email address would reveal more than a name. */
+/**
+ * Valid usernames similar to the name. The domain of an email address is omitted, because it would reveal
+ * more than a name.
+ */
 export function* usernamesFor(name = ''): Generator<string> {
   const valid = name
     .split('@')[0]!

@@ -7,25 +7,24 @@ import { Clock } from '../../platform/config/clock';
 import { isStorable } from '../../platform/input/readers';
 import { ServiceUrl } from '../../platform/server/service-url';
 
-/** Loaded at the first sign-in with a provider: most stores have none. */
+/** The library is loaded at the first sign-in with a provider, because most stores have none. */
 const library = () => import('openid-client');
 
 export const CALLBACK_PATH = '/login/callback';
 export const SIGNED_OUT_PATH = '/logout';
 
-// HS256 would accept the client secret as a key, and `none` anything.
+// HS256 would accept the client secret as a key, and `none` would accept any token.
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'],
   ...['EdDSA', 'Ed25519'],
 ];
 const TIMEOUT_SECONDS = 5;
-/** How long the provider's metadata is used. */
 const METADATA_TTL_MS = 3_600_000;
 const MAX_SUBJECT = 255;
 // A longer ID token isn't sent as a hint at sign-out. The provider then asks which account to sign out.
 const MAX_HINT = 4096;
 
-/** What the browser must send back in a cookie, so that a response belongs to its own request. */
+/** Values that the browser must return in a cookie, to prove that the response belongs to its own request. */
 export interface ProviderRequest {
   state: string;
   nonce: string;
@@ -35,13 +34,13 @@ export interface ProviderRequest {
 export interface ProviderAccount {
   issuer: string;
   subject: string;
-  /** Undefined unless the provider says that it verified the address. */
+  /** Undefined unless the provider says that it verified the email address. */
   verified_email: string | undefined;
   username: string | undefined;
   id_token: string;
 }
 
-/** The response isn't valid, or the person canceled. */
+/** The provider's response isn't valid, or the person canceled the sign-in. */
 export class ProviderError extends Error {
   constructor(
     message: string,
@@ -57,11 +56,14 @@ interface Discovered {
   at: number;
 }
 
-/** The OpenID Connect provider of the settings: code flow with PKCE, and ID tokens whose signature is verified. */
+/**
+ * The OpenID Connect provider of the settings, with the code flow, PKCE, and ID tokens whose signature is
+ * verified.
+ */
 @Injectable()
 export class IdentityProvider {
   private readonly log = new Logger(IdentityProvider.name);
-  // Requests wait for another server: they must not use up what other routes need.
+  // Requests that wait for the provider must not use up the concurrency limits of other routes.
   private readonly limit = new ConcurrencyLimit({ accepted: 50, each: 4 });
   private discovered: Discovered | undefined;
   private discovering: Promise<Discovered> | undefined;
@@ -85,7 +87,10 @@ export class IdentityProvider {
     return this.settings.OIDC_ISSUER && new URL(this.settings.OIDC_ISSUER).origin;
   }
 
-  /** The URL at which the person signs in. `again`: even if they are signed in there. */
+  /**
+   * Returns the URL at which the person signs in; `again`: even if they are already signed in to the
+   * provider.
+   */
   begin(client: LimitedClient, again = false): Promise<{ url: string; request: ProviderRequest }> {
     return this.calling(client, async () => {
       const { config } = await this.discover();
@@ -108,7 +113,9 @@ export class IdentityProvider {
     });
   }
 
-  /** Redeems the code in the query of the callback. `isNew`: whether to ask for more than the subject. */
+  /**
+   * Redeems the code in the query of the callback. `isNew` decides whether to request the user info as well.
+   */
   finish(
     client: LimitedClient,
     query: string,
@@ -118,7 +125,7 @@ export class IdentityProvider {
     return this.calling(client, async () => {
       const { config } = await this.discover();
       const openid = await library();
-      // Built from the settings, because the Host header of the request may be forged.
+      // The URL is built from the settings, because the Host header of the request may be forged.
       const callback = new URL(this.redirectUri + query);
       const tokens = await openid.authorizationCodeGrant(config, callback, {
         expectedState: state,
@@ -155,8 +162,8 @@ export class IdentityProvider {
   }
 
   /**
-   * The URL that signs out at the provider; undefined if it has none or can't be reached, because a sign-out never
-   * fails.
+   * The URL that signs out at the provider; undefined if it has none or can't be reached, because a sign-out
+   * never fails.
    */
   async endSessionUrl(client: LimitedClient, id_token: string): Promise<URL | undefined> {
     try {
@@ -185,7 +192,7 @@ export class IdentityProvider {
     }
   }
 
-  /** Says in the log what is wrong, and to the browser only whether it makes sense to try again later. */
+  /** Logs the cause, and tells the browser only whether it makes sense to try again later. */
   private explained(error: unknown): unknown {
     if (!(error instanceof Error) || error instanceof ProviderError) return error;
     const { code, error: response } = error as { code?: string; error?: string };
@@ -211,7 +218,7 @@ export class IdentityProvider {
     try {
       this.discovered = await this.discovering;
     } catch (error) {
-      // The last metadata is better than none.
+      // Expired metadata is better than none.
       if (!this.discovered) throw error;
     }
     return this.discovered;
@@ -238,7 +245,7 @@ export class IdentityProvider {
     );
     config.timeout = TIMEOUT_SECONDS;
     for (const apply of isPlain) apply(config);
-    // Without this, the library trusts the connection to the token endpoint, and doesn't verify the signature.
+    // By default, the library trusts the connection to the token endpoint, and doesn't verify the signature.
     openid.enableNonRepudiationChecks(config);
     return { config, metadata, at: this.clock.monotonic() };
   }

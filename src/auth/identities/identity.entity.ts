@@ -27,7 +27,7 @@ export class Identity {
   @Column('text')
   issuer: string;
 
-  /** Unique at its issuer, and never given to another person. An email address can be. */
+  /** Unique at its issuer, and never reassigned to another person, unlike an email address. */
   @Column('text')
   subject: string;
 

@@ -6,10 +6,12 @@ import { Settings } from '../../platform/config/settings';
 import { SigningKeysService } from './signing-keys.service';
 import { ALGORITHM, TokensService } from './tokens.service';
 
-/** Differs from the type of credentials, so that neither is accepted in place of the other. */
+/** A type other than that of credentials, so that neither is accepted in place of the other. */
 const TYPE = 'ownership+jwt';
 
-/** Signed statements that a user owns a game, for programs that verify them offline. They aren't credentials. */
+/**
+ * Signed statements that a user owns a game, for programs that verify them offline. They aren't credentials.
+ */
 @Injectable()
 export class ProofsService {
   constructor(

@@ -2,7 +2,7 @@ import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 import { StoredColumns } from '../../platform/database/personal-data';
 
-/** A key that signs JWTs, from its own time until the next key's. */
+/** A key that signs JWTs from its `signs_from` until that of the next key. */
 @StoredColumns({
   columns: ['kid', 'public_key', 'private_key', 'created_at', 'signs_from', 'token_lifetime'],
   why: 'sign tokens',

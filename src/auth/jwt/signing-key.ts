@@ -15,7 +15,7 @@ export const publicJwk = ({ kid, publicKey }: Key) => {
   return { kty: 'OKP', crv: 'Ed25519', x: x!, kid, alg: 'EdDSA', use: 'sig' };
 };
 
-/** RFC 7638. */
+/** Computes the thumbprint of a key (RFC 7638). */
 export const thumbprint = (x: string) =>
   createHash('sha256')
     .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))

@@ -95,7 +95,7 @@ export class SigningKeysService implements OnModuleDestroy {
     return key;
   }
 
-  /** Fails if the store was filled with a different pepper: every client would get “invalid key”. */
+  /** Fails if the store's keys need a different pepper, because every client would get “invalid key”. */
   async requirePepper(): Promise<void> {
     if (this.configured) return;
     const rows = await this.stored().catch((error: unknown) => {
@@ -117,8 +117,8 @@ export class SigningKeysService implements OnModuleDestroy {
   }
 
   /**
-   * Creates the next key, which is published now and signs ten minutes later; `at_once`: signs immediately, because the
-   * old one is not trusted.
+   * Creates the next key, which is published immediately and signs ten minutes later. With `at_once`, it
+   * signs immediately, because the old one is not trusted.
    */
   async rotate({ at_once = false } = {}): Promise<Key> {
     this.rejectConfigured();
@@ -138,7 +138,7 @@ export class SigningKeysService implements OnModuleDestroy {
     return this.keys.get(key.kid)!;
   }
 
-  /** Deletes a key, which invalidates all its tokens: on other replicas at their next reload. */
+  /** Deletes a key, which invalidates all its tokens. Other replicas follow at their next reload. */
   async revoke(kid: string): Promise<void> {
     this.rejectConfigured();
     await this.reload();
@@ -182,7 +182,7 @@ export class SigningKeysService implements OnModuleDestroy {
     this.timer ??= setInterval(() => void this.reload().catch(() => undefined), RELOAD_INTERVAL_MS).unref();
   }
 
-  /** Reloads the keys from the database, after the current reload. Concurrent calls share it. */
+  /** Reloads the keys from the database, after the current reload. Concurrent calls share one reload. */
   reload(interval = 0): Promise<void> {
     if (this.configured) return this.reloads;
     this.next ??= this.reloads.then(async () => {
@@ -209,7 +209,7 @@ export class SigningKeysService implements OnModuleDestroy {
     );
   }
 
-  /** All keys. An empty store gets its first key: only one, even if several replicas start together. */
+  /** Returns all keys. An empty store gets one first key, even if several replicas start together. */
   private async stored(): Promise<Row[]> {
     const rows = await this.rows();
     if (rows.length > 0) return rows;
@@ -239,7 +239,7 @@ export class SigningKeysService implements OnModuleDestroy {
     return {
       kid: row.kid,
       publicKey: createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }),
-      // Decrypted when it first signs a token, because verification needs no secret.
+      // The private key is decrypted when it first signs a token, because verification needs no secret.
       privateKey: () => (privateKey ??= this.unsealed(row)),
     };
   }

@@ -18,7 +18,7 @@ export const ALGORITHM = 'EdDSA';
 const TYPE = 'JWT';
 const MOST_GENERATIONS = 2 ** 31 - 1;
 
-// A JWT ends with its API key, or when its user revokes all JWTs with a new generation.
+// A JWT is revoked with its API key, or by a new generation, with which its user revokes all JWTs.
 const LIVE_USER = read(
   'live_user_of_token',
   `SELECT u.id FROM users u
@@ -32,7 +32,7 @@ interface TokenOrder {
   user_id: number;
   game_id: number;
   scopes: readonly string[];
-  /** The key that the token depends on; null: an operator's command. */
+  /** The API key that the JWT depends on; null if an operator issued it. */
   api_key_id: number | null;
   /** Lifetime in seconds; by default JWT_LIFETIME. */
   lifetime?: number;
@@ -108,7 +108,10 @@ export class TokensService {
     }
   }
 
-  /** The header may contain nothing else: no key, no URL of a key, no other algorithm. */
+  /**
+   * Finds the signing key of a token. Rejects a header with another algorithm or with other fields, such as a
+   * key or its URL.
+   */
   private async findKey({ alg, typ, kid, ...others }: JWTHeaderParameters): Promise<KeyObject> {
     const isOwn = alg === ALGORITHM && typ === TYPE && Object.keys(others).length === 0;
     const key = isOwn && isThumbprint(kid) ? await this.signingKeys.verifier(kid) : undefined;

@@ -11,7 +11,7 @@ import { ApiKey } from './api-key.entity';
 /** Days without use after which a token of the implicit grant expires. */
 const UNUSED_DAYS = 90;
 
-/** Whether a row of api_keys is live, as a condition for a WHERE clause. A token of the implicit grant has no fixed expiry. */
+/** SQL condition: whether a row of api_keys is live. A token of the implicit grant has no fixed expiry. */
 export const isLive = (key: string) =>
   `${key}.revoked_at IS NULL AND (${key}.expires_at > now() OR ${key}.expires_at IS NULL AND (
      ${key}.grant_id IS NULL

@@ -7,7 +7,7 @@ import { statement } from '../../platform/database/statement';
 const WRITE_INTERVAL_MS = 5000;
 const BATCH_SIZE = 1000;
 
-// Runs at most once a minute. SKIP LOCKED: another replica is writing the same minute.
+// Writes the use of a key at most once a minute. SKIP LOCKED skips a key that another replica is writing.
 const WRITE_USES = statement(
   'write_api_key_uses',
   `UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network
@@ -18,8 +18,8 @@ const WRITE_USES = statement(
      FOR NO KEY UPDATE SKIP LOCKED)`,
 );
 
-// Grouped, because a key that was verified twice is in the batch twice. Ordered, because replicas update the same keys.
-// SKIP LOCKED skips a key that is being deleted, because its counts are deleted too.
+// Counts are grouped, because a key that was verified twice is in the batch twice, and ordered, because
+// replicas update the same keys. SKIP LOCKED skips a key that is being deleted with its counts.
 const COUNT_REQUESTS = statement(
   'count_api_key_requests',
   `WITH k AS MATERIALIZED (SELECT id FROM api_keys WHERE id = ANY ($1) FOR KEY SHARE SKIP LOCKED)
@@ -33,7 +33,7 @@ const COUNT_REQUESTS = statement(
 export interface ApiKeyUse {
   api_key_id: number;
   requests: number;
-  /** The network of the first of them; null: not known. */
+  /** The network of the first of these requests; null if it is unknown. */
   network: string | null;
 }
 

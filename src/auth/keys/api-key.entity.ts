@@ -55,7 +55,7 @@ export class ApiKey {
   @Column('bigint')
   user_id: number;
 
-  /** null: unscoped, reaches every endpoint. */
+  /** null: the key is unscoped, and permits every endpoint. */
   @Column('text', { array: true, nullable: true })
   scopes: string[] | null;
 
@@ -68,7 +68,7 @@ export class ApiKey {
   @TimestampColumn({ nullable: true })
   last_used_at: string | null;
 
-  /** The network of its last use: 24 bits of an IPv4 address, or 48. */
+  /** The network of the last use: the /24 of an IPv4 address, or the /48 of an IPv6 address. */
   @Column('cidr', { nullable: true })
   last_used_from: string | null;
 

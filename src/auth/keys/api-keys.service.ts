@@ -12,12 +12,12 @@ import { isLive } from './api-key-lookup';
 import { COUNTED_DAYS } from './api-key-requests.entity';
 import { CredentialCache } from './credential-cache';
 
-/** Keys that a user can create on the page of keys. */
+/** Maximum number of keys that a user can create on the page for API keys. */
 export const MAX_API_KEYS = 100;
 const MAX_LISTED = 1000;
 
 interface NewKey {
-  /** Absent or null: all of them. */
+  /** Absent or null: all scopes. */
   scopes?: readonly string[] | null;
   label?: string | null;
   /** A timestamp; absent or null if it doesn't expire. */
@@ -32,7 +32,7 @@ interface NewApiKey extends Pick<ApiKey, 'id' | 'created_at'> {
   key: string;
 }
 
-/** Excludes the keys that apps hold. Includes expired ones until they are deleted. */
+/** Excludes the keys that apps hold. Includes expired keys until they are deleted. */
 const own = (user_id: number) => ({ user_id, grant_id: IsNull(), revoked_at: IsNull() });
 
 const COUNTED_REQUESTS = longRead<{ api_key_id: number; ago: number; requests: number }>(
@@ -79,8 +79,8 @@ export class ApiKeysService {
   }
 
   /**
-   * Issues the token of the implicit grant. A grant has only one: call `forget` for the `replaced` ones after the
-   * commit.
+   * Issues the token of the implicit grant. A grant has only one: call `forget` for the `replaced` ones after
+   * the commit.
    */
   async replaceImplicit(
     db: EntityManager,
@@ -115,7 +115,7 @@ export class ApiKeysService {
     return { ...(generatedMaps[0] as Pick<ApiKey, 'id' | 'created_at'>), key };
   }
 
-  /** Newest first, revoked ones included. */
+  /** Lists a user's keys, newest first, including revoked ones. */
   listKeys(user_id: number): Promise<ApiKey[]> {
     return this.keys.find({ where: { user_id }, order: { id: 'DESC' } });
   }
@@ -141,14 +141,16 @@ export class ApiKeysService {
     return days;
   }
 
-  /** Revokes a key and its JWTs, of one user or (null) of any. Returns false if no live key has this ID. */
+  /** Revokes a key and its JWTs; `user_id` null: of any user. Returns false if no live key has this ID. */
   async revoke(id: number, user_id: number | null): Promise<boolean> {
     const revoked = await this.revokeIn(this.keys.manager, { id, ...(user_id !== null && { user_id }) });
     this.forget(revoked);
     return revoked.length > 0;
   }
 
-  /** Whether the key may issue JWTs for games: the user's own keys may, and an app's only if the user agreed. */
+  /**
+   * Whether the key may issue JWTs for games: the user's own keys may, and an app's only if the user agreed.
+   */
   mayStartGames(id: number): Promise<boolean> {
     return this.keys
       .createQueryBuilder('k')
@@ -185,7 +187,7 @@ export class ApiKeysService {
     return (raw as { id: number }[]).map(({ id }) => id);
   }
 
-  /** Revokes all JWTs of a user: on other replicas within a second. */
+  /** Revokes all JWTs of a user. Other replicas follow within a second. */
   async revokeAllTokens(user_id: number): Promise<void> {
     await this.keys.manager.increment(User, { id: user_id }, 'token_generation', 1);
     this.verified.forgetTokens();

@@ -7,10 +7,11 @@ import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import type { Credential, UnverifiedCredential } from '../access/credential';
 import type { ApiKeyUse } from './api-key-uses';
 
-// With the duration of a request, a revocation on another replica takes effect within a second.
+// A revocation on another replica takes effect within a second, including the duration of a request.
 const TTL_MS = 700;
 const MAX_CACHED = 50_000;
-// Longer than the TTL and the longest lookup: then the cache contains nothing that was read before the revocation.
+// Longer than the TTL and the longest lookup, so that the cache then contains nothing that was read before
+// the revocation.
 const REVOKED_TTL_MS = 5000;
 const MAX_REVOKED = 10_000;
 
@@ -23,7 +24,7 @@ export type FoundCredential = CachedCredential & { lives_ms: number };
 /** `stale`: an older result for the same text. */
 type Lookup = (stale: CachedCredential | undefined) => Promise<FoundCredential>;
 
-/** Verified credentials: docs/contributing/decisions/performance.md. */
+/** Caches verified credentials, for the reasons in docs/contributing/decisions/performance.md. */
 @Injectable()
 export class CredentialCache {
   // Rejected credentials aren't cached: an attacker could evict valid ones.

@@ -29,7 +29,7 @@ export class ApplicationsService {
     private readonly keys: ApiKeysService,
   ) {}
 
-  /** Includes the username of its owner. */
+  /** Finds an app, with the username of its owner. */
   application(client_id: string): Promise<OauthApplication | null> {
     return this.applications
       .createQueryBuilder('a')

@@ -17,7 +17,7 @@ const FIELDS = [
   'code_challenge',
   'code_challenge_method',
 ] as const;
-/** S256 of RFC 7636. */
+/** A code challenge with method S256 (RFC 7636). */
 export const CHALLENGE = /^[\w-]{43}$/;
 const MAX_STATE = 4000;
 
@@ -25,7 +25,7 @@ const MAX_STATE = 4000;
 export interface AuthorizationRequest {
   application: OauthApplication;
   redirect_uri: string;
-  /** The request, for the form that repeats it. */
+  /** The parameters of the request, which the consent form repeats. */
   fields: Partial<Record<(typeof FIELDS)[number], string>>;
   scopes: string[];
 }
@@ -43,7 +43,10 @@ export class AuthorizationRequests {
     private readonly settings: Settings,
   ) {}
 
-  /** Errors here are shown to the user, because the redirect URI is not verified yet. */
+  /**
+   * Throws errors that are shown to the user, not redirected to the app, because the redirect URI is not
+   * verified yet.
+   */
   async read(form: Form): Promise<AuthorizationRequest> {
     const fields: AuthorizationRequest['fields'] = {};
     for (const name of FIELDS) {
@@ -106,7 +109,7 @@ export function findOAuthError({
   return wrongScope === undefined ? undefined : rejected('invalid_scope', wrongScope);
 }
 
-/** PKCE, RFC 7636. */
+/** Why the PKCE parameters (RFC 7636) are invalid, or undefined. */
 function problemOfProof({
   code_challenge,
   code_challenge_method,

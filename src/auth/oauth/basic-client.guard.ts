@@ -19,7 +19,7 @@ export class BasicClientGuard implements CanActivate {
   }
 }
 
-/** RFC 6749, section 2.3.1: the user is form-encoded. */
+/** The username is form-encoded (RFC 6749, section 2.3.1). */
 function parseClientId(authorization: string): string | undefined {
   const [, encoded = ''] = BASIC.exec(authorization) ?? [];
   const [, user] = /^([^:]+):$/.exec(Buffer.from(encoded, 'base64').toString('utf8')) ?? [];

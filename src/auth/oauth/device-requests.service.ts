@@ -10,7 +10,7 @@ import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
 import { sha256, randomToken } from '../accounts/encryption';
 
-// There are no vowels, which could form words, and no letters that look like digits.
+// The alphabet of RFC 8628, section 6.1. It has no vowels, so codes can't form words.
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 export const LIFETIME_SECONDS = 600;
 const INTERVAL_SECONDS = 5;
@@ -86,7 +86,7 @@ export class DeviceRequestsService {
     }
   }
 
-  /** Includes its app and the username of the app's owner. */
+  /** Finds an undecided request, with its app and the username of the app's owner. */
   pending(db: EntityManager, user_code: string): Promise<OauthDeviceRequest | null> {
     return db
       .createQueryBuilder(OauthDeviceRequest, 'd')
@@ -141,7 +141,7 @@ export class DeviceRequestsService {
   }
 }
 
-/** Derived from the device code, so it isn't stored. */
+/** The code is derived from the device code, so it isn't stored. */
 const codeFor = (device_code: string) => createHmac('sha256', device_code).update('code').digest('base64url');
 
 function newUserCode(): string {
@@ -149,7 +149,7 @@ function newUserCode(): string {
   return `${letters.slice(0, 4)}-${letters.slice(4)}`;
 }
 
-/** The code as a user typed it, in any case, with or without the dash. */
+/** Normalizes a code that a user typed in any case, with or without the dash. */
 export function parseUserCode(typed: string): string {
   const letters = typed.toUpperCase().replace(/[^A-Z]/g, '');
   return `${letters.slice(0, 4)}-${letters.slice(4)}`;

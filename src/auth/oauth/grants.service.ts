@@ -8,7 +8,7 @@ import { apiError } from '../../platform/errors/api-error';
 import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 
-/** What a user agreed to on a page. */
+/** The permissions that a user allows on a consent page. */
 export type Consent = Pick<OauthGrant, 'scopes' | 'may_start_games' | 'implicit_allowed'>;
 
 /** A user's current consent to an application. */
@@ -20,7 +20,7 @@ export interface ListedGrant extends OauthGrant {
   last_used_at: string | null;
 }
 
-// A page of grants is rendered in one go, on the event loop.
+// Rendering a page of grants blocks the event loop.
 export const MAX_LISTED = 500;
 
 // Selects and locks the app, which may have been deleted while the page was open, or is being deleted.
@@ -56,7 +56,7 @@ export class GrantsService {
     return this.listed(user_id).andWhere({ id }).getRawOne();
   }
 
-  /** Adds to what was granted before, and locks the row until the transaction ends. */
+  /** Adds to the user's earlier consent, and locks the row until the transaction ends. */
   async add(
     db: EntityManager,
     user_id: number,

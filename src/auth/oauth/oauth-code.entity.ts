@@ -37,11 +37,11 @@ export class OauthCode {
   @Column('text', { nullable: true })
   redirect_uri: string | null;
 
-  /** S256; null: a device without PKCE. */
+  /** The S256 challenge; null for a device without PKCE. */
   @Column('text', { nullable: true })
   code_challenge: string | null;
 
-  /** Shared by all tokens issued for this code. */
+  /** All tokens issued for this code share this ID. */
   @Column('uuid')
   family_id: string;
 

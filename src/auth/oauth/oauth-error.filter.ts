@@ -10,7 +10,7 @@ const CODES: Record<number, OauthErrorCode> = {
   503: 'temporarily_unavailable',
 };
 
-/** Errors in the format of RFC 6749, plus the API's own `errors`. */
+/** Sends errors in the format of RFC 6749, plus the API's own `errors`. */
 @Catch()
 export class OauthErrorFilter implements ExceptionFilter {
   constructor(private readonly log: RequestLog) {}

@@ -34,7 +34,7 @@ export const invalidClient = () => new OauthError('invalid_client', NO_CLIENT);
 export const invalidBasicClient = (description = NO_CLIENT) =>
   new OauthError('invalid_client', description, 401, { 'WWW-Authenticate': 'Basic realm="gamewharf"' });
 
-// One message for all reasons, so that tokens cannot be probed.
+// All reasons share one message, so that tokens cannot be probed.
 export const invalidGrant = () =>
   new OauthError(
     'invalid_grant',

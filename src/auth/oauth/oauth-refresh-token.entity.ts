@@ -62,8 +62,8 @@ export class OauthRefreshToken {
   successor_hash: Buffer | null;
 
   /**
-   * The tokens that replaced this one, encrypted with it, for a client that retries. Replicas of 0.1 read the column by
-   * its name.
+   * The tokens that replaced this one, encrypted with it, for a client that retries. The column is named
+   * `answer`, because replicas of 0.1 read it.
    */
   @Column('bytea', { name: 'answer', nullable: true })
   response: Buffer | null;

@@ -4,8 +4,9 @@ import { SCOPES, type Scope } from '../access/scopes';
 const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
 
 /**
- * Scopes that launchers and upload tools request, and the scopes that replace them with LENIENT_CLIENTS. Never
- * `game:view`, which covers the email addresses of buyers and the texts of sold keys.
+ * Scopes that launchers and upload tools request, and the scopes that replace them with LENIENT_CLIENTS. The
+ * replacements never include `game:view`, which covers the email addresses of buyers and the texts of sold
+ * keys.
  */
 const SCOPE_ALIASES: Record<string, Scope[]> = {
   itch: ['profile', 'collection', 'game:view:ownership', 'game:view:uploads'],
@@ -16,8 +17,8 @@ const resolveAlias = (scope: string): string[] =>
   Object.hasOwn(SCOPE_ALIASES, scope) ? SCOPE_ALIASES[scope]! : [scope];
 
 /**
- * Parses a space-separated list into sorted, distinct scopes; `lenient` replaces the scopes above and drops unknown
- * ones.
+ * Parses a space-separated list into sorted, distinct scopes; `lenient` replaces the scopes of SCOPE_ALIASES
+ * and drops unknown ones.
  */
 export function listOfScopes(list: string | undefined, { lenient = false } = {}): string[] {
   const names = (list ?? '').split(' ').filter(Boolean);
@@ -38,8 +39,8 @@ export function problemOfScopes(
 }
 
 /**
- * The scopes that the app still has registered: granted ones as the user read them, and in place of one that is broader
- * than the registration the registered scopes that it covers.
+ * The granted scopes that the app still has registered. A granted scope that is broader than the registration
+ * is replaced by the registered scopes that it covers.
  */
 export function permittedScopes(granted: readonly string[], registered: readonly string[]): string[] {
   const permitted = granted.filter((scope) => covers(registered, scope));

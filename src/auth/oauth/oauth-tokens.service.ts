@@ -23,14 +23,14 @@ type Outcome = TokensResponse | { revoked: number[] };
 
 interface NewCode {
   scopes: string[];
-  /** The request's parameter, which is optional. */
+  /** Absent if the authorization request omitted it. */
   redirect_uri?: string;
   code_challenge?: string;
 }
 
 const VERIFIER = /^[\w.~-]{43,128}$/;
 
-/** S256 of RFC 7636. */
+/** Computes an S256 code challenge (RFC 7636). */
 const createChallenge = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
 
 /** The tokens from one sign-in. */
@@ -48,7 +48,7 @@ const ACCESS_SECONDS = 3600;
 const REFRESH_DAYS = 90;
 const RETRY_SECONDS = 10;
 
-// The limit of one grant: a user can sign in and refresh as often as the rate limits permit.
+// Limits of one grant, because a user can sign in and refresh as often as the rate limits permit.
 const MAX_CODES = 100;
 const MAX_SIGN_INS = 1000;
 const MAX_USED = 100;
@@ -91,11 +91,11 @@ const DELETE_OLDEST_KEYS = statement(
 
 interface RefreshRow extends OauthRefreshToken {
   expired: boolean;
-  /** Whether its response may be sent again: the client retries, because it never used the new token. */
+  /** Whether the response may be sent again, because the client retries and never used the new token. */
   repeatable: boolean;
 }
 
-/** Issues codes, and the tokens for which they and refresh tokens are exchanged. */
+/** Issues codes, and exchanges codes and refresh tokens for new tokens. */
 @Injectable()
 export class OauthTokensService {
   constructor(
@@ -114,7 +114,10 @@ export class OauthTokensService {
     return text;
   }
 
-  /** Stores a code or extends its expiry; returns false if it was used. A device gets the same code at each poll. */
+  /**
+   * Stores a code or extends its expiry; returns false if it was used. Each poll of a device gets the same
+   * code.
+   */
   async storeCode(
     db: EntityManager,
     grant_id: number,
@@ -157,7 +160,7 @@ export class OauthTokensService {
     });
   }
 
-  /** Issues tokens with those scopes that the app still has registered. The grant must be locked. */
+  /** Issues tokens with the scopes that the app still has registered. The grant must be locked. */
   private async issue(
     db: EntityManager,
     grant: OauthGrant,
@@ -168,7 +171,7 @@ export class OauthTokensService {
     if (permitted.length === 0) throw invalidGrant();
     const of_grant = { grant_id: grant.id, scopes: permitted };
     const access = await this.keys.createIn(db, grant.user_id, { ...of_grant, seconds: ACCESS_SECONDS });
-    // A client that refreshes needs no other key.
+    // Only a sign-in creates a lasting key, because a client that refreshes needs no other key.
     const isSignIn = family_ends_at === undefined;
     const lasting =
       isSignIn && this.settings.LENIENT_CLIENTS
@@ -198,8 +201,8 @@ export class OauthTokensService {
   }
 
   /**
-   * A refresh token is single-use. A second use means that it was stolen, so its family is revoked, except within
-   * RETRY_SECONDS: a retry gets the same response.
+   * A refresh token is single-use. A second use means that it was stolen, so its family is revoked, except
+   * within RETRY_SECONDS: a retry gets the same response.
    */
   async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensResponse> {
     const family = await this.findFamily(token, client_id);
@@ -214,7 +217,9 @@ export class OauthTokensService {
     });
   }
 
-  /** RFC 7009: revokes an access token, or the family of a refresh token. Other clients' tokens count as unknown. */
+  /**
+   * RFC 7009: revokes an access token, or a refresh token's family. Other clients' tokens count as unknown.
+   */
   async revoke(client_id: string, token: string): Promise<void> {
     const family = await this.findFamily(token, client_id);
     const revoked = await this.database.transaction(async (db) => {
@@ -225,7 +230,7 @@ export class OauthTokensService {
     this.keys.forget(revoked);
   }
 
-  /** The tokens that the transaction issues. A revocation is committed, but an error for the client. */
+  /** Returns the tokens that the transaction issues. A revocation is committed, but fails the request. */
   private async issueTokens(work: (db: EntityManager) => Promise<Outcome>): Promise<TokensResponse> {
     const outcome = await this.database.transaction(work);
     if (!('revoked' in outcome)) return outcome;

@@ -10,7 +10,7 @@ export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT]
 const Value = (max: number, description: string, options?: Parameters<typeof NonEmptyText>[1]) =>
   applyDecorators(NonEmptyText(description, options), MaxCharacters(max));
 const OptionalValue = (max: number, description: string) => Value(max, description, { required: false });
-/** It may be empty. */
+/** A text parameter that may be empty. */
 const OptionalText = (max: number, description: string) =>
   applyDecorators(Text(description, { required: false }), MaxCharacters(max));
 
@@ -20,7 +20,7 @@ const ClientId = () =>
       200,
       'Client ID of the app. Required, unless it is the username of HTTP Basic (without a password)',
     ),
-    // BasicClientGuard takes it from the header.
+    // The parameter is optional in OpenAPI, because BasicClientGuard can read the client ID from the header.
     ApiProperty({ required: false }),
   );
 
@@ -54,7 +54,7 @@ export class DeviceAuthorizationRequest {
   @ClientId()
   client_id: string;
 
-  // Required, but the error for a missing scope is invalid_scope.
+  // The scope is required but validated later, because the error for a missing one is invalid_scope.
   @ApiProperty({ required: true })
   @OptionalText(MAX_SCOPES, 'Scopes, separated by spaces')
   scope?: string;
@@ -158,7 +158,7 @@ export class PollResponse {
   interval?: number;
 }
 
-/** Empty, by RFC 7009. */
+/** The response is empty, because clients ignore its body (RFC 7009). */
 export class RevocationResponse {}
 
 export class OauthErrors {
@@ -174,7 +174,7 @@ export class OauthErrors {
 
 const Names = (description: string) => ApiProperty({ type: [String], description });
 
-/** RFC 8414. */
+/** Authorization server metadata (RFC 8414). */
 export class ServerMetadata {
   @UrlField('Issuer; `iss` in authorization responses') issuer: string;
   @UrlField('Page where the user allows the app') authorization_endpoint: string;

@@ -39,9 +39,9 @@ const SERVICES = [
 })
 export class OauthModule {
   constructor(expired: ExpiredRows) {
-    // Kept for another day to distinguish a replay from an unknown code.
+    // Codes are retained for another day, to distinguish a replay from an unknown code.
     expired.register('oauth_codes', 'code_hash', `expires_at < now() - interval '1 day'`);
-    // Long enough for a device that was offline to learn that its code has expired.
+    // A device that was offline can still be told that its code has expired.
     expired.register('oauth_device_requests', 'device_code_hash', `expires_at < now() - interval '1 hour'`);
     expired.register('oauth_refresh_tokens', 'token_hash', 'expires_at < now()');
   }

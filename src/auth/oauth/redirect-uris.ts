@@ -1,6 +1,6 @@
 import { queryText } from '../../platform/input/form';
 
-/** Takes the place of a redirect URI: the page shows the code or token, and the user copies it. */
+/** Replaces a redirect URI: the page shows the code or token, and the user copies it. */
 export const OUT_OF_BAND = 'urn:ietf:wg:oauth:2.0:oob';
 
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;
@@ -23,7 +23,7 @@ export function findProblem(uri: string): string | undefined {
     : 'must begin with https://, with http://127.0.0.1, http://[::1] or http://localhost, or with your own scheme such as com.example.game:/, and have no fragment';
 }
 
-/** Whether a browser may be redirected there. Imported apps may have URIs that `problemOf` rejects. */
+/** Whether a browser may be redirected to the URI. Imported apps may have URIs that `findProblem` rejects. */
 export function isSafe(uri: string): boolean {
   if (uri === OUT_OF_BAND) return true;
   if (!/^[\x21-\x7e]{1,2000}$/.test(uri) || /[#\\"<>*]/.test(uri)) return false;

@@ -6,7 +6,10 @@ import { isConnectionLost } from '../../platform/database/sqlstates';
 import { statement } from '../../platform/database/statement';
 import { Attempt } from './attempt.entity';
 
-/** An account, IP address or user whose failed attempts are counted. After `free` failures, each one doubles the wait. */
+/**
+ * An account, IP address or user whose failed attempts are counted. After `free` failures, each further one
+ * doubles the wait.
+ */
 interface Subject {
   name: string;
   free: number;
@@ -19,7 +22,7 @@ const limited = (name: string, free: number, longest_seconds: number): Subject =
   longest_seconds,
 });
 
-/** The ID of the account, which can have several names; or the name that was entered, if the account doesn't exist. */
+/** The account's ID, because it can have several names; or the entered name, if no account has it. */
 export const accountSubject = ({ id, name }: { id: number | null; name: string }) =>
   limited(id === null ? `name ${name}` : `user ${id}`, 5, 300);
 export const networkSubject = (network: string) => limited(`address ${network}`, 20, 900);
@@ -52,7 +55,7 @@ export class AttemptsService {
 
   constructor(private readonly database: Database) {}
 
-  /** Counts attempts before they are checked, so that concurrent ones are all counted. Returns the seconds to wait. */
+  /** Counts attempts before they are checked, so that concurrent ones count. Returns the seconds to wait. */
   async reserve(limited: Subject[]): Promise<number> {
     const subjects = inLockOrder(limited);
     try {
@@ -67,8 +70,8 @@ export class AttemptsService {
   }
 
   /**
-   * Checks an attempt in the transaction that counts it; only a failure stays counted. If `seconds` is set, the client
-   * must wait and the attempt isn't checked.
+   * Checks an attempt in the transaction that counts it; only a failure stays counted. If `seconds` is set,
+   * the client must wait and the attempt isn't checked.
    */
   async check<Found>(
     limited: Subject,
@@ -96,7 +99,7 @@ export class AttemptsService {
     return (await this.database.row(COUNT, { hash, free, longest_seconds }, db)) !== undefined;
   }
 
-  /** Records a success: deletes the failures of `forgotten`, and no longer counts this attempt for the others. */
+  /** Records a success: deletes the failures of `forgotten`, and uncounts this attempt for the others. */
   async succeeded(forgotten: Subject, ...others: Subject[]): Promise<void> {
     await this.retrying(async (db) => {
       for (const { hash, name } of inLockOrder([forgotten, ...others]))
@@ -121,7 +124,9 @@ export class AttemptsService {
     });
   }
 
-  /** Retries after a lost connection: an attempt that stays counted blocks other users of the IP address for a day. */
+  /**
+   * Retries after a lost connection: an attempt that stays counted blocks users of the IP address for a day.
+   */
   private async retrying(work: (db: EntityManager) => Promise<void>): Promise<void> {
     try {
       await this.database.transaction(work);

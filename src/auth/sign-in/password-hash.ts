@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto';
 
-/** OWASP's first choice for argon2id, the library's default algorithm. A provider, so that tests can lower the cost. */
+/**
+ * OWASP's first choice for argon2id, the library's default algorithm. The class is a provider, so that tests
+ * can lower the cost.
+ */
 export class PasswordCost {
   readonly memoryCost: number = 19_456;
   readonly timeCost: number = 2;
   readonly parallelism: number = 1;
 }
 
-/** Loaded at the first sign-in: most replicas never need their memory. */
+/** The libraries are loaded at the first sign-in, because most replicas never need them. */
 const argon2 = () => import('@node-rs/argon2');
 const bcrypt = () => import('bcrypt');
 
@@ -40,14 +43,14 @@ export const hashPassword = async (password: string, cost = new PasswordCost()):
 
 export const verifyPassword = async (passwordHash: string, password: string): Promise<boolean> =>
   passwordHash.startsWith('$2')
-    ? // The library doesn't know the version letter of PHP's hashes, which are otherwise identical.
+    ? // The library doesn't support the version letter of PHP's hashes, which are otherwise identical.
       (await bcrypt()).compare(password, passwordHash.replace('$2y', '$2b'))
     : (await argon2()).verify(passwordHash, password);
 
 const hashPrefix = ({ memoryCost, timeCost, parallelism }: PasswordCost) =>
   `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`;
 
-/** Whether a new hash of the password would have a different algorithm or cost, for example after an import. */
+/** Whether a new hash would have a different algorithm or cost, for example after an import. */
 export const isOutdated = (passwordHash: string, cost: PasswordCost) =>
   !passwordHash.startsWith(hashPrefix(cost));
 

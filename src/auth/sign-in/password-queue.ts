@@ -3,8 +3,8 @@ import { ConcurrencyLimit, type LimitedClient } from '../../platform/limits/conc
 import { decoyHash, hashPassword, isOutdated, PasswordCost, verifyPassword } from './password-hash';
 
 /**
- * Hashes and verifies passwords, two at a time, because each takes 19 MB and a core. Clients alternate. When the queue is
- * full, the response to the client with the most waiting passwords is 503.
+ * Hashes and verifies passwords, two at a time, because each takes 19 MB and a core. Clients alternate. When
+ * the queue is full, the response to the client with the most waiting passwords is 503.
  */
 @Injectable()
 export class PasswordQueue {
@@ -16,8 +16,8 @@ export class PasswordQueue {
   }
 
   /**
-   * Takes the same time for an unknown account, an account without a password and a wrong password. An imported hash of
-   * another system takes its own time until it is replaced.
+   * Takes the same time for an unknown account, an account without a password and a wrong password. An
+   * imported hash of another system takes its own time until it is replaced.
    */
   async matches(
     client: LimitedClient,
@@ -33,7 +33,9 @@ export class PasswordQueue {
     return this.limit.run(client, undefined, () => hashPassword(password, this.cost));
   }
 
-  /** A hash to store instead of this one, whose algorithm or cost differs, or undefined if it is up to date. */
+  /**
+   * Returns a hash to store instead of one with another algorithm or cost, or undefined if it is up to date.
+   */
   async renewed(client: LimitedClient, passwordHash: string, password: string): Promise<string | undefined> {
     if (!isOutdated(passwordHash, this.cost)) return undefined;
     return this.limit.run(client, undefined, () => hashPassword(password, this.cost));

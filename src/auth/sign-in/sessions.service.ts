@@ -61,7 +61,7 @@ const SESSIONS = longRead<Pick<Session, 'token_hash' | 'created_at' | 'seen_at' 
 
 const CAN_EDIT_GAMES = `EXISTS (SELECT FROM games g WHERE g.user_id = u.id) OR EXISTS (SELECT FROM game_admins a WHERE a.user_id = u.id)`;
 
-// Raw SQL for the lock: of two concurrent pages, one shows the notice.
+// Raw SQL, because the row must be locked, so that only one of two concurrent pages shows the notice.
 const TAKE_NOTICE = statement<{ notice: Buffer }>(
   'take_notice',
   `UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
@@ -106,7 +106,7 @@ export class SessionsService {
     return user;
   }
 
-  /** A password must still be the account's: a new one ends all sessions. */
+  /** Fails if the password has changed since `password_hash` was read: a new one ends all sessions. */
   async start(
     user_id: number,
     res: ServerResponse,
@@ -130,7 +130,7 @@ export class SessionsService {
         network,
         id_token: id_token === undefined ? null : encryptWithToken(token, id_token),
       });
-      // The deadline has sent a response: the client doesn't get the cookie.
+      // The request's deadline has already sent a response, so the client doesn't get the cookie.
       if (res.writableEnded) throw serviceUnavailable();
     });
     return token;
@@ -142,7 +142,7 @@ export class SessionsService {
     return ended?.id_token ? decryptWithToken<string>(token, ended.id_token) : undefined;
   }
 
-  /** Whether the session began within the last five minutes, which replaces a password for accounts without one. */
+  /** Whether the session is at most five minutes old, which replaces a password for accounts without one. */
   isFresh(token: string): Promise<boolean> {
     return this.sessions
       .createQueryBuilder('s')
@@ -155,7 +155,7 @@ export class SessionsService {
     await this.sessions.delete({ user_id });
   }
 
-  /** The live ones of the user, last used first. */
+  /** Lists the user's live sessions, last used first. */
   async list(user_id: number, token: string): Promise<ListedSession[]> {
     const rows = await this.database.rows(SESSIONS, [user_id, this.settings.SESSION_IDLE_MINUTES]);
     const own = sha256(token);
@@ -166,7 +166,7 @@ export class SessionsService {
     await this.sessions.update({ token_hash: sha256(token) }, { notice: encryptWithToken(token, notice) });
   }
 
-  /** The last statement of a page: if another one failed afterwards, the notice would be lost. */
+  /** Must be the last statement of a page, because the notice would be lost if a later one failed. */
   async takeNotice(token: string): Promise<Notice> {
     const row = await this.database.row(TAKE_NOTICE, [sha256(token)]);
     return row ? decryptWithToken<Notice>(token, row.notice)! : {};

@@ -20,7 +20,7 @@ export class BundleGame {
   @PrimaryColumn('bigint')
   game_id: number;
 
-  /** The first is 1, and there are no gaps. */
+  /** Positions start at 1 and have no gaps. */
   @Column('integer')
   position: number;
 

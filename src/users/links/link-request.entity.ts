@@ -5,7 +5,10 @@ import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 export type RequestedPurpose = 'set_password' | 'sign_up' | 'verify_email';
 
-/** A person's request for a link, which the store's mailer creates and sends. One per email address and purpose. */
+/**
+ * A person's request for a link, which the store's mailer creates and sends. Each email address has one per
+ * purpose.
+ */
 @PersonalData({
   type: 'link_request',
   columns: { password_hash: null, has_password: 't.password_hash IS NOT NULL' },

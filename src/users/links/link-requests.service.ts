@@ -16,14 +16,17 @@ interface SignUp {
   browser_hash: Buffer;
 }
 
-/** One event per address and purpose in five minutes. A newer request replaces the older one, whose ID then expires. */
+/**
+ * Allows one event per email address and purpose in five minutes. A newer request replaces the older one,
+ * whose ID then expires.
+ */
 const STORE = `
   ON CONFLICT (email, purpose) DO UPDATE SET id = excluded.id, user_id = excluded.user_id, username = excluded.username,
     password_hash = excluded.password_hash, browser_hash = excluded.browser_hash, created_at = now(), used_at = NULL
   WHERE old.created_at <= now() - interval '5 minutes'
   RETURNING id`;
 
-// $1: a username or a verified email address. The link goes to this address, or to the primary one.
+// $1 is a username or a verified email address. The link is sent to the latter, or to the primary one.
 const FORGOTTEN_PASSWORD = statement<{ id: number }>(
   'request_password_link',
   `INSERT INTO link_requests AS old (purpose, user_id, email)
@@ -36,7 +39,7 @@ const FORGOTTEN_PASSWORD = statement<{ id: number }>(
      ORDER BY email <> lower_ascii($1), NOT is_primary, email LIMIT 1) address ${STORE}`,
 );
 
-/** A link that sets the password of the account that has verified this address. */
+/** If an account has verified this email address, the link sets its password instead. */
 const SIGN_UP = statement<{ id: number }>(
   'request_sign_up_link',
   `INSERT INTO link_requests AS old (purpose, user_id, email, username, password_hash, browser_hash)
@@ -56,8 +59,8 @@ const VERIFICATION = statement<{ id: number }>(
 );
 
 /**
- * What people request on pages becomes an event for the store's mailer. No request waits for it: the page responds in the same
- * time whether or not an account exists.
+ * Turns the links that people request on pages into events for the store's mailer. No request waits for that,
+ * so the page responds in the same time whether or not an account exists.
  */
 @Injectable()
 export class LinkRequests implements BeforeApplicationShutdown {
@@ -101,15 +104,15 @@ export class LinkRequests implements BeforeApplicationShutdown {
   }
 
   /**
-   * Responds with 503 while too many requests wait for the database, whether or not the account exists: otherwise some
-   * users would wait for a link that is never sent.
+   * Responds with 503 while too many requests wait for the database, whether or not the account exists:
+   * otherwise some users would wait for a link that is never sent.
    */
   private add(request: BoundStatement<{ id: number }>): void {
     if (!this.writer.add(request)) throw serviceUnavailable();
   }
 
   private async store(batch: BoundStatement<{ id: number }>[]): Promise<void> {
-    // Each is stored separately, so that one that fails doesn't lose those of other people.
+    // Each request is stored separately, so that a failed one doesn't discard those of other people.
     for (const request of batch) await this.storeOne(request).catch((error: Error) => this.failed(error));
     this.events.announced();
   }

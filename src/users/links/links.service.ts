@@ -24,13 +24,16 @@ import type { LinkResponse } from './link.dto';
 const LIFETIME = `interval '24 hours'`;
 export const EXPIRED_LINKS = `created_at <= now() - ${LIFETIME}`;
 
-/** A forgotten password's link ends with the address that it was sent to: the address may have become another person's. */
+/**
+ * A link for a forgotten password expires when the account loses its email address, because that address may
+ * have become another person's.
+ */
 const hasAddress = (
   table: string,
 ) => `(${table}.purpose <> 'set_password' OR ${table}.email IS NULL OR EXISTS (
   SELECT FROM user_emails e WHERE e.user_id = ${table}.user_id AND e.email = ${table}.email AND e.verified))`;
 
-// A newer link ends the older one of the same owner and purpose.
+// A newer link replaces the older one of the same owner and purpose.
 const REPLACE = `
   ON CONFLICT (coalesce(user_id::text, email), purpose) DO UPDATE SET id = excluded.id, token_hash = excluded.token_hash,
     email = excluded.email, username = excluded.username, password_hash = excluded.password_hash,
@@ -88,7 +91,7 @@ export class LinksService {
     this.secret = deriveKey(listPeppers(settings)[0]!, 'gamewharf account links');
   }
 
-  /** The operator delivers it. */
+  /** Creates a link, which the operator delivers. */
   async create(
     request: { user_id: number; purpose: 'set_password' | 'sign_in' },
     by: Actor,
@@ -106,7 +109,7 @@ export class LinksService {
     return link;
   }
 
-  /** The link that a person requested, once. */
+  /** Creates the link that a person requested. A request is fulfilled only once. */
   async fulfill(request: { request_id: number }, by: Actor, retry?: RetryKey): Promise<LinkResponse> {
     let user_id: number | undefined;
     const { link, isRepeated } = await this.once(request, retry, async (token_hash, manager) => {
@@ -144,7 +147,7 @@ export class LinksService {
     });
   }
 
-  /** `password_hash`: in place of the one that was entered with the request. */
+  /** `password_hash`: replaces the one that was entered with the request. */
   async signUp(
     link: FoundLink,
     password_hash?: string,
@@ -169,7 +172,7 @@ export class LinksService {
     }
   }
 
-  /** False: the link was used, the address was removed, or another account has verified it. */
+  /** Returns false if the link was used, or the email address was removed or verified by another account. */
   async verify(link: FoundLink): Promise<boolean> {
     try {
       return await this.database.transaction(async (db) => {
