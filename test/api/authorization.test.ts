@@ -48,9 +48,9 @@ interface Row {
   success: number;
   rejected?: HttpResponse;
   missing?: HttpResponse;
-  /** No JWT is accepted, with any scope. */
+  /** Whether the route accepts API keys only, and no JWT with any scope. */
   isForKeys?: true;
-  /** A game's JWT is accepted for that game only, and each write gets a new game. */
+  /** Whether a game's JWT is accepted for that game only, and each write gets a new game. */
   isOfOneGame?: true;
   /** The responses for users whom other rules reject. */
   others?: Partial<Record<'admin' | 'developer' | 'stranger', HttpResponse>>;

@@ -213,7 +213,7 @@ describe('signatures of zip archives', () => {
     );
     expect(signature.container).toMatchObject({ files: [{ path: 'data/a.bin', size: kept.length }] });
     expect(signature.matches(0, 3, kept.subarray(3 * BLOCK_BYTES))).toBe(true);
-    // A second time, there is nothing to do.
+    // The second call finds nothing to do.
     expect(await sign()).toBeUndefined();
     expect(await sql('SELECT FROM build_files WHERE build_id = $1', [build.id])).toHaveLength(1);
   });
@@ -468,7 +468,7 @@ describe('files that no record uses are deleted later', () => {
       if (build.id === first.id) expect(await theApp().get(BuildPruning).prune(build)).toBe(true);
     failing.mockRestore();
     expect(existsSync(pathOf(first.file_key))).toBe(true);
-    // Tried again later, so that it doesn't keep other files from being deleted.
+    // The deletion is retried later, so that it doesn't keep other files from being deleted.
     const other = await put(contentsOf({ a: kept }));
     await sql('DELETE FROM builds WHERE id = $1', [other.id]);
     await unused().deleteDue();
@@ -677,7 +677,7 @@ describe('a launcher updates a game', () => {
       `GET /builds/${second.id}/download/signature/default`,
       `GET /builds/${second.id}/download/archive/default`,
     ]);
-    // One session, one download.
+    // A session counts as one download.
     await theApp().get(DownloadCounts).flush();
     expect(await sql('SELECT downloads_count FROM games WHERE id = $1', [store.game.id])).toEqual([
       { downloads_count: 1 },

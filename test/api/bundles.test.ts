@@ -233,7 +233,7 @@ describe('a claim', () => {
     expect(
       await sql('SELECT user_id, account_id, purchase_id FROM download_keys WHERE id = $1', [id]),
     ).toEqual([{ user_id: player.id, account_id: player.id, purchase_id: newest.id }]);
-    // A seller finds it, like every other key.
+    // A seller finds the key, like every other one.
     const { body } = await owner.get(`/games/${games[1]!.id}/download_keys`, { user_id: player.id });
     expect(body).toMatchObject({ download_key: { id, owner: { id: player.id } } });
   });

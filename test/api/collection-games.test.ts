@@ -225,7 +225,7 @@ describe('GET /collections/ID/collection-games', () => {
           new Set(['collection_games_sort_key_key']),
         );
         expect(entries).toHaveLength(walks);
-        // Fetches only the rows of the page, visible or not, and one to detect the next page.
+        // The plan fetches only the rows of the page, visible or not, and one to detect the next page.
         expect(Math.min(...entries.map((node) => node['Actual Rows']))).toBeLessThanOrEqual(113);
         const games = plan.filter((node) => node['Relation Name'] === 'games');
         const asked = ['games_hidden_idx', 'games_hash_idx'].slice(-games.length);

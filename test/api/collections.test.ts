@@ -222,7 +222,7 @@ test('skips removed entries, keeps unnamed ones in their order, and appends new 
   expect(await owner.post(`/collections/${id}/add-game`, { game_id: f })).toMatchObject({
     body: { collection_game: { position: 5 } },
   });
-  // Part of the same order: only entries whose position differs move.
+  // A part of the same order moves only entries whose position differs.
   for (const [game_ids, outcome] of [
     [
       [b, e],

@@ -16,7 +16,7 @@ const store = useGame();
 
 const keysPath = () => `/games/${store.game.id}/download_keys`;
 const create = (fields: Record<string, unknown>, who = store.owner) => who.post(keysPath(), fields);
-/** Sends an Idempotency-Key, in its own transaction. */
+/** Sends a request with an Idempotency-Key, which has its own transaction. */
 const createOnce = (key: string, who = store.owner) =>
   send('POST', keysPath(), {
     headers: { ...who.headers, 'content-type': 'application/json', 'idempotency-key': key },

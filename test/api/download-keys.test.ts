@@ -282,7 +282,7 @@ describe('finds the buyer', () => {
     expect([await ownerOf(byAddress), await lookups()]).toEqual([buyer.id, [200, 404, 404]]);
     await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [receiver.id, byAddress.id]);
     expect([await ownerOf(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
-    // The email address of the purchase still finds it.
+    // A search for the email address of the purchase still finds the key.
     expect(await look({ email: paid })).toEqual(response(byAddress));
     await sql('UPDATE download_keys SET user_id = NULL, email = NULL WHERE id = $1', [byAddress.id]);
     await sql('UPDATE purchases SET user_id = NULL WHERE email = $1', [paid]);

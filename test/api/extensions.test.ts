@@ -441,7 +441,7 @@ class ForgottenController {
 @Module({ controllers: [ForgottenController] })
 class ForgottenModule {}
 
-// @SignedIn() needs the guard of @Pages(), which this controller lacks.
+// @SignedIn() needs the guard of @Pages(), and this controller doesn't have it.
 @Controller('unguarded')
 class UnguardedController {
   @Get()

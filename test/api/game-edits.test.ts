@@ -122,7 +122,7 @@ describe('create', () => {
     expect(await owner.post('/games', { title: 'x'.repeat(501) })).toEqual(
       failure(400, 'title must be at most 500 characters'),
     );
-    // Its URL would be that of another page.
+    // The URL of a game with this slug would be that of another page.
     for (const slug of ['.', '..'])
       expect(await owner.post('/games', { title: 'Dots', slug })).toEqual(
         failure(400, 'slug must consist of letters, digits, _, . and -'),

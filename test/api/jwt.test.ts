@@ -510,7 +510,7 @@ describe('signing keys', () => {
     expect(await statusAt(later, old)).toBe(200);
     await later.close();
 
-    // By then, the last token of the old key has expired, even with the clock tolerance.
+    // The last token of the old key has expired, even with the clock tolerance.
     await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '3690 seconds'`);
     const still = await replica();
     expect(await kidsOf(still)).toHaveLength(2);
@@ -545,7 +545,7 @@ describe('signing keys', () => {
       const [here, there] = i % 2 ? [theApp(), other] : [other, theApp()];
       await here.get(SigningKeysService).rotate({ at_once: true });
       tokens.push(await issue(here, owner.id), await issue(there, owner.id));
-      // Another replica's first request with a key that it doesn't know yet.
+      // This is another replica's first request with a key that it doesn't know yet.
       expect(
         await Promise.all(tokens.flatMap((token) => [statusAt(here, token), statusAt(there, token)])),
       ).toEqual(tokens.flatMap(() => [200, 200]));

@@ -71,7 +71,7 @@ describe('grant_type=refresh_token', () => {
     const again = await client.refresh(refresh_token);
     expect(again.body).toEqual(first.body);
     expect(await isAccepted((again.body as Tokens).access_token)).toBe(true);
-    // Far from 10 s, because the time of the database also passes on a busy machine.
+    // The test stays far from 10 s, because the time of the database also passes on a busy machine.
     await later(5);
     expect((await client.refresh(refresh_token)).body).toEqual(first.body);
     await later(6);

@@ -564,7 +564,7 @@ describe.each([
     const { body } = await send('GET', path, { headers });
     const undescribed: string[] = [];
     let properties = 0;
-    // Anywhere: a schema with properties, or a parameter.
+    // The field can be anywhere: in a schema with properties, or as a parameter.
     const visit = (value: unknown, at: string): void => {
       if (typeof value !== 'object' || value === null) return;
       const { properties: own, in: place, description } = value as Property;

@@ -369,7 +369,7 @@ describe('GET /profile/owned-keys', () => {
     const given = await make.downloadKey({ game, email: 'buyer@example.com', created_at: at(2) });
     await make.downloadKey({ game, user_id: user.id, revoked_at: at(4) });
     await make.downloadKey({ game, user_id: player.id });
-    // The user bought the game, so it remains when it is no longer visible.
+    // The user bought the game, so it remains in the list although it becomes private.
     await sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [game.id]);
     await sql('UPDATE download_keys SET updated_at = $2 WHERE id = $1', [bought.id, at(5)]);
     const entry = (key: { id: number }, purchase: number | null, created_at: string, downloads = 0) => ({

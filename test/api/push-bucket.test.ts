@@ -58,14 +58,14 @@ const storedFor = (build_id: number, attempt = 1) =>
     (name) => `${store.game.id}/builds/${build_id}.${attempt}/${name}`,
   );
 
-/** Parts are deleted after the build is visible. */
+/** Waits for exactly these objects, because parts are deleted after the build is visible. */
 const untilStored = (keys: string[]) =>
   until(() => JSON.stringify([...bucket.objects.keys()].toSorted()) === JSON.stringify(keys.toSorted()));
 
-/** No job runs any more. */
+/** Waits until no job is running. */
 const untilEmpty = () => until(async () => (await readdir(environment.BUILD_DIR!)).length === 0);
 
-/** What a launcher downloads, from the storage itself. */
+/** Downloads what a launcher would, from the storage itself. */
 async function download(player: Actor, build_id: number, type: string): Promise<Buffer> {
   const path = `/builds/${build_id}/download/${type}/default`;
   const { status, headers } = await send('GET', path, { headers: player.headers });
@@ -187,7 +187,7 @@ describe('a process whose job another one has taken over', () => {
 
   test('deletes what it stored before it failed', async () => {
     const { untilEnded, expectUnchanged } = await takenOver(await filesToPush(text('1')));
-    // The archive is stored by then.
+    // The archive is already stored.
     const second = bucket.hold('PUT', /signature\.pws$/);
     const ended = untilEnded();
     await second.reached;

@@ -61,7 +61,7 @@ withRecordings.describe('the recorded pushes', () => {
       state: 'failed',
       error: 'Not enough space: the files of the owner exceed the quota.',
     });
-    // Deleted after the failure is visible.
+    // Files are deleted after the failure is visible.
     await until(async () => (await readdir(join(environment.FILES_DIR, 'parts'))).length === 0);
   });
 
@@ -95,7 +95,7 @@ withRecordings.describe('the recorded pushes', () => {
       const folders = found.filter(isFolder).map(({ path }) => path);
       expect(folders).toEqual(expect.arrayContaining(tree.filter(isFolder).map(({ path }) => path)));
     }
-    // Deleted after the build is visible.
+    // Parts are deleted after the build is visible.
     for (const emptied of [environment.BUILD_DIR, join(environment.FILES_DIR, 'parts')])
       await until(async () => (await readdir(emptied)).length === 0);
   });

@@ -106,7 +106,7 @@ describe('with one process', () => {
 
   test('counts two keys of one user separately and two spellings of one key together', async () => {
     const other = await make.key({ owner: user });
-    // A known key no longer uses the limit of its IP address.
+    // A known key has its own limit, and not that of its IP address.
     await ask('/profile', { key: user.key });
     await times(4, () => ask('/profile', { key: user.key }));
     expect((await ask('/profile', { key: other })).status).toBe(200);

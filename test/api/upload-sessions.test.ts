@@ -158,7 +158,7 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
     const { id, location } = await begin();
     const receive = jest.spyOn(sessions(), 'receive');
     await cut(id, location, `bytes 0-${BLOCK * 2 - 1}/*`, BLOCK * 2, randomBytes(BLOCK - 1));
-    // It isn't an error of the storage.
+    // A cut connection isn't an error of the storage.
     expect(await receive.mock.results[0]!.value).toMatchObject({ received: 0 });
     expect(await state(location)).toEqual(reply(308));
     expect((await objects()).filter((key) => key.includes(id))).toEqual([]);

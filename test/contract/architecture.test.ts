@@ -26,8 +26,8 @@ const INSIDE: Record<string, string[][]> = {
   auth: [['accounts', 'access'], ['keys'], ['jwt'], ['guards'], ['sign-in', 'oauth', 'identities']],
 };
 
-// These create, correct and erase records of all types, events are stored for webhooks, and a push creates a build with its
-// upload; every other folder writes only to its own tables.
+// Imports, the demo and the operator's changes to people concern records of all types, events are stored for
+// webhooks, and a push creates a build with its upload. Every other folder writes only to its own tables.
 const WRITE_EVERY_TABLE = ['operator/import', 'operator/people', 'events', 'dev/demo', 'push'];
 
 const src = resolve('src');
@@ -219,7 +219,7 @@ test('only one file imports private parts of Nest', () => {
   expect(importing).toEqual([join('platform', 'server', 'routes.ts')]);
 });
 
-// Of Node, Express and pg. Tests of the three files notice a release that changes them.
+// A release of Node, Express or pg may change these parts: tests of the three files notice it.
 test('three files use private parts of other packages', () => {
   const PRIVATE =
     /\b_storeHeader\b|\bhttpAllowHalfOpen\b|\btrust proxy fn\b|\bstack\b.*\brouter\b|\brouter\b.*\bstack\b|from 'pg-protocol'/;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const page = readFileSync('docs/reference/errors.md', 'utf8');
 
-/** Their errors are for people, or described in docs/reference/oauth.md. */
+/** The errors in these folders are for people, or described in docs/reference/oauth.md. */
 const PAGES = /^(dashboard|dev[/\\]mock|auth[/\\]oauth)[/\\]/;
 
 /** An error with its status, and a text without or with inserted values. */
@@ -16,7 +16,7 @@ const STATUSES: Record<string, string> = {
   insufficient: '403',
 };
 
-/** The page has one row for all texts of these forms. */
+/** Forms of text that share one row on the page. */
 const PATTERNS = [/ must be /, / does not permit /];
 
 function errorsIn(file: string): { status: string; text: string }[] {

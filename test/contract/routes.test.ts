@@ -40,7 +40,7 @@ test('every documented write accepts an Idempotency-Key, except those that store
     )
     .map(([name]) => name);
   expect(without.toSorted()).toEqual([
-    // Another token or code is as good.
+    // If a client retries one of these, another token or code is as good as the first.
     'POST /credentials/subkey',
     'POST /oauth/device',
     'POST /oauth/device/poll',

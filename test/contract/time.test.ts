@@ -39,7 +39,7 @@ test.each([
 // Commands and the embedded database run outside of the app, which has the clock.
 const WITHOUT_CLOCK = /^(commands|dev)\//;
 
-/** These measure durations, and limit nothing that a test waits for. */
+/** Files that measure durations, and limit nothing that a test waits for. */
 const MEASURES_DURATIONS = ['operator/import/import.service.ts', 'push/build-jobs.service.ts'];
 
 test('the service takes the time of limits, deadlines and expiry from the clock', () => {

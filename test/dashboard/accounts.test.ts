@@ -26,7 +26,7 @@ useStore({ RATE_LIMIT: 'off' });
 const KEYS = '/user/settings/api-keys';
 const WRONG = 'Sign in The username or password is incorrect.';
 const waitOver = () => sql(`UPDATE attempts SET blocked_until = now() - interval '1 second'`);
-/** Waits have begun; a slow machine doesn't end them. */
+/** Extends waits that have begun, so that they don't end on a slow machine. */
 const waitsLast = () =>
   sql(
     `UPDATE attempts SET blocked_until = blocked_until + interval '1 hour'

@@ -115,7 +115,7 @@ describe('upload', () => {
     });
     expect((await put(body.path, 'bytes */1200000')).headers.get('range')).toBeNull();
     await put(body.path, 'bytes 0-524287/1200000', content.subarray(0, 524_288));
-    // The page was reloaded: the same file continues where it stopped.
+    // After a reload of the page, the upload of the same file continues where it stopped.
     const page = await browser.get(filesPath());
     expect(page.text).toContain(`data-unfinished="${body.id}"`);
     expect(browser.words).toMatch(/harbor\.zip 524 KB of 1\.2 MB To continue, choose the same file again\./);

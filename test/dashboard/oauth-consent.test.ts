@@ -40,7 +40,7 @@ describe('consent', () => {
       );
     await theApp().get(Audit).flush();
     expect(await events()).toEqual([{ event: 'grant.created', user_id: user.id, scopes: ['profile:me'] }]);
-    // It isn't stored, to avoid a row for each request.
+    // The event isn't stored, to avoid a row for each request.
     const reused = logged.map((line) => line.trim()).find((line) => line.includes('"event":"grant.reused"'));
     expect(JSON.parse(reused!)).toMatchObject({
       user_id: user.id,

@@ -27,7 +27,7 @@ beforeAll(async () => {
   other = await browserOf(stranger);
 });
 
-/** Sold through the operator API, so that totals and keys are as a checkout leaves them. */
+/** Sells through the operator API, so that totals and keys are as a checkout leaves them. */
 async function sell(fields: object) {
   const response = await fetch(`${baseUrl()}/operator/purchases`, {
     method: 'POST',

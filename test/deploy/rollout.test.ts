@@ -25,7 +25,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   it('gives load balancers time to remove a pod before it drains, and enough time to drain', () => {
     const sleep = rendered.api.lifecycle?.preStop.sleep.seconds ?? 0;
     expect(sleep).toBeGreaterThanOrEqual(3);
-    // Five seconds more for the last responses, and five to close connections.
+    // Draining also needs five seconds for the last responses, and five to close connections.
     const needed = sleep + settingsOf(rendered.api, one(rendered.service, 'ConfigMap')).DRAIN_SECONDS! + 10;
     expect(rendered.deployment.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(
       needed,

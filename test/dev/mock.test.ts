@@ -182,7 +182,7 @@ describe('resets', () => {
   });
 
   test('wait for each other, and requests wait for them', async () => {
-    // However long it takes on this machine.
+    // Requests may take any time on a busy machine.
     theClock().stop();
     const resets = Array.from({ length: 5 }, () => call('POST', '/mock/reset'));
     const reads = Array.from({ length: 5 }, () => get(PROFILE, MOCK_API_KEY));
@@ -210,7 +210,7 @@ describe('resets and slow requests', () => {
     theClock().stop();
     await fault({ path: '/profile' }, { delay_ms: 60_000 });
     const slow = get(PROFILE, MOCK_API_KEY);
-    // Waits until it is in flight.
+    // The request must be in flight.
     while (!JSON.stringify((await get('/mock/faults')).body).includes('"used":1'));
     expect(await responseAfterWait('POST', '/mock/reset')).toEqual({
       status: 503,

@@ -70,7 +70,7 @@ function openFiles(): number {
   }).length;
 }
 
-/** Returns a function that ends the watch and returns the largest number of them. */
+/** Returns a function that ends the watch and returns the largest number of open files. */
 function watchOpenFiles(): () => number {
   let most = 0;
   const timer = setInterval(() => (most = Math.max(most, openFiles())), 200);

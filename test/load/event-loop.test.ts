@@ -27,7 +27,7 @@ beforeAll(async () => {
   limit = await limitNow(20);
 });
 
-/** Changes when a test ends, including by a timeout, which stops nothing by itself. */
+/** Changes when a test ends, including by a timeout, because a timeout stops nothing by itself. */
 let running = {};
 afterEach(() => void (running = {}));
 // Far longer than any response takes.

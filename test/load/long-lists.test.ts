@@ -19,7 +19,7 @@ const idsOf = (body: unknown, list: string) =>
 const ids = async (text: string, values: unknown[]) =>
   (await sql<{ id: number }>(text, values)).map(({ id }) => id);
 
-/** This many collections, many of which were updated at the same moment. */
+/** Creates this many collections, many of which were updated at the same moment. */
 async function collections(owner: { id: number }, count: number, description = `'<p>Words</p>'`) {
   await sql(
     `INSERT INTO collections (user_id, title, description, updated_at)

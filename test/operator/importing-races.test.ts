@@ -96,7 +96,7 @@ describeImports('a purchase written by another client during an import', () => {
   });
 });
 
-// A small import would look it up again after its lock timeout.
+// A small import would look up the purchase again after its lock timeout.
 describe('a purchase that is deleted during a large import', () => {
   test('stays deleted if it was found unchanged before', async () => {
     await importLines(purchase(1), purchase(2), key);
@@ -115,7 +115,7 @@ describe('a purchase that is deleted during a large import', () => {
 
 describeImports('a game that is being sold during an import', () => {
   test('is changed without waiting for the sale', async () => {
-    // The lock of a foreign key.
+    // A sale acquires this lock for its foreign key.
     await holdLocks('SELECT FROM games WHERE id = 1 FOR KEY SHARE');
     expect(await sendImport([game(1, { title: 'Changed' })])).toEqual(
       summaryOf('games 0 new, 1 changed, 0 unchanged'),

@@ -206,7 +206,7 @@ describe('an operator token', () => {
     expect(await openapi(token, other)).toBe(200);
     theClock().advance(1);
     expect(await openapi(token, other)).toBe(401);
-    // The name is available again.
+    // The name of a revoked token is available for a new one.
     expect(await openapi(await made('ending', 'metrics'))).toBe(200);
   });
 

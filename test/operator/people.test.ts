@@ -1042,7 +1042,7 @@ describe('the command', () => {
     await make.purchase({ games: [await make.game({ owner: await make.user() })], email });
     const lines = linesOf(await users('export', 'Lumi-Vane'));
     expect(lines.map(({ type }) => type)).toEqual(['user', 'user_email', 'api_key', 'purchase']);
-    // The first export is an audit event of theirs now.
+    // The first export has added an audit event of this user.
     await theApp().get(Audit).flush();
     expect(linesOf(await users('export', '--email', email))).toHaveLength(5);
     expect(await users('erase', 'lumi-vane')).toBe(

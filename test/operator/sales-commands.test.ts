@@ -64,7 +64,7 @@ describe('docs/guides/selling.md', () => {
       } else if (example.prints !== undefined) await expectAsPrinted(example, env);
       else {
         const { stdout } = await run(example, env);
-        // Keys are random, and the time of a sale is now.
+        // Keys are random, and the time of a sale is the current one.
         const [printed, shown] = [stdout, next!.code].map((text) =>
           text
             .replace(/gwdl_[\w-]{24}/g, 'gwdl_')
@@ -188,7 +188,7 @@ test.each<[string[], string]>([
     "error: option '--currency <CODE>' argument 'QQQ' is invalid. Use an ISO 4217 code such as USD.",
   ],
   [
-    // Without a price, the amount was that of the game, in an unknown currency.
+    // An unknown currency is an error even without a price.
     ['sell', '--game', '1', '--to', 'me@example.com', '--currency', 'XXX'],
     "error: option '--currency <CODE>' argument 'XXX' is invalid. Use an ISO 4217 code such as USD.",
   ],
@@ -219,7 +219,7 @@ test.each<[string[], string]>([
   [['reset'], 'Nothing was deleted. Use --yes to reset the demo store without confirmation.'],
 ])('%j', async (words, problem) => {
   expect(await gamewharf(words)).toBe(problem);
-  // Otherwise the words are correct.
+  // The other errors aren't usage errors, because the words are correct.
   const isUsage = !/doesn't exist|^Nothing was/.test(problem);
   expect(failure instanceof UsageError || failure instanceof CommanderError).toBe(isUsage);
 });

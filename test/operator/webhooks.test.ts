@@ -43,7 +43,7 @@ import {
 
 useStore({ OPERATOR_TOKEN });
 
-/** Opened, and added as a webhook. */
+/** Opens a receiver, and adds it as a webhook. */
 async function added(response: Responding = ok, ...options: string[]): Promise<Receiver> {
   const receiver = await Receiver.open(response);
   receiver.secret = (await webhooks('add', receiver.url, ...options)).at(-1)!;

@@ -11,7 +11,7 @@ import { until } from '../support/time';
 const root = resolve(__dirname, '..', '..');
 const CLI = join(root, 'dist', 'src', 'cli.js');
 const started: ChildProcess[] = [];
-/** Its own, so that the folders of other tests don't count. */
+/** A separate folder, so that the folders of other tests don't count. */
 let temporary: string;
 
 beforeAll(() => {

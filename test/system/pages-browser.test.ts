@@ -23,7 +23,7 @@ const LONG = 'long'.repeat(20);
 /** Routes without a page. */
 const WITHOUT_PAGE = [
   /\.csv$/,
-  // It redirects to the first page of the user.
+  // This route redirects to the first page of the user.
   /^\/user\/settings$/,
   // JSON for the script of the page.
   /\/files\/uploads\/:id$/,

@@ -300,7 +300,7 @@ const COSTLIEST: Record<string, unknown[][]> = {
 };
 
 describe('small reads take at most about a millisecond, because they share a connection', () => {
-  // Takes about a millisecond on a quiet machine, and longer on a busy one like everything else.
+  // The control takes about a millisecond on an idle machine, and longer on a busy one like every statement.
   const CONTROL = read('about_a_millisecond', 'SELECT sum(n) FROM generate_series(1, 8000) AS n');
 
   test('includes every small read', () => {

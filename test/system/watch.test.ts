@@ -13,7 +13,7 @@ const git = (...words: string[]) =>
     cwd: folder,
   });
 
-// A project of one file with the options of this one, because compiling all of it takes ten times as long.
+// A project of one file with the options of this one, because compiling all of it takes much longer.
 beforeAll(async () => {
   folder = await temporaryFolder('gamewharf-watch-');
   mkdirSync(join(folder, 'src'));
