@@ -165,7 +165,7 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
   });
 
   test('a part that is rejected while it arrives ends with its connection', async () => {
-    // Otherwise this ends it after 20 seconds.
+    // The check of the minimum rate would end the connection after 20 seconds.
     jest.spyOn(PartBody.prototype, 'enforceRate').mockReturnValue(() => undefined);
     const { id, location } = await begin();
     const { hostname, port, pathname } = new URL(location);

@@ -659,7 +659,7 @@ describe('API keys', () => {
     await browser.follow();
     const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec(browser.page.text)![1]!;
     expect(browser.words).toContain('See the games you uploaded or can edit, with their earnings');
-    // It doesn't permit profile:me, so the page offers another request to try.
+    // The key doesn't permit profile:me, so the page offers another request to try.
     expect(browser.page.text).toMatch(new RegExp(`Bearer ${key}&quot; http://[^<]*/credentials/info<`));
     const limited = user.with(key);
     expect(await limited.get('/credentials/info')).toEqual(

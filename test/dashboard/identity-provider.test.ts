@@ -345,7 +345,7 @@ describe('an erasure that ends first', () => {
     const who = person();
     await signInAs(who, browser, `${IDENTITIES}/connect`);
     await browser.follow();
-    // Confirmed by the sign-in.
+    // The sign-in confirms the change.
     await sql('UPDATE users SET password_hash = NULL WHERE id = $1', [user.id]);
     await browser.get(IDENTITIES);
     const { commit } = await eraseAccount(user.id);
@@ -637,10 +637,10 @@ describe('a provider that lies', () => {
     expect((await browser.get('/login')).status).toBe(200);
     const user = await withPassword(await make.user());
     expect((await browser.signIn(user.username)).status).toBe(303);
-    // It recovers without a restart.
+    // The service recovers without a restart.
     fake.reset();
     await accepted(at);
-    // Down between the two steps.
+    // The provider is down between the two steps.
     const half = new Browser({}, () => at);
     await half.get('/login/provider');
     const callback = fake.callback(half.page.location!);

@@ -175,7 +175,7 @@ test('sends no more messages to an admin removed from a game, not even pending o
   await ofOwner.received(4);
   await idle();
   expect(receiver.messages.map(({ data }) => data.game_ids)).toEqual([[shared.id]]);
-  // They can't resend an earlier failed one either.
+  // The former admin can't resend an earlier failed message either.
   const [attempt] = await attemptsOf(receiver);
   await theirs.get(pathOf(receiver));
   expect((await theirs.submit(`${pathOf(receiver)}/attempts/${attempt!.id}`)).status).toBe(404);

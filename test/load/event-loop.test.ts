@@ -152,7 +152,7 @@ test('is not blocked by many small imports at once', async () => {
     const sender = spawn(process.execPath, ['test/support/import-sender.mjs', JSON.stringify(options)]);
     const ended = once(sender, 'close');
     await once(sender.stdout, 'data');
-    // Their cost until they wait is that of requests.
+    // The CPU time before the imports wait is that of ordinary requests.
     await sleep(300);
     const longest = await longestBlock(async () => {
       await holder.query('ROLLBACK');

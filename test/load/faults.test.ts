@@ -270,7 +270,7 @@ withoutPooler.test(
     try {
       const responses = (await many(40, () => get('/profile'))).map(({ response }) => response);
       const rejected = responses.filter(({ status }) => status !== 200);
-      // Those for which the pool had tried to open another connection.
+      // The pool tried to open another connection for the rejected requests.
       expect(rejected).toEqual(rejected.map(() => UNAVAILABLE));
       expect(rejected.length).toBeLessThan(20);
       expect((await get('/health/ready')).response.status).toBe(200);

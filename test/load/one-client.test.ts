@@ -115,10 +115,10 @@ describe('requests with a database that hangs', () => {
     await start({ MAX_IN_FLIGHT: '40' });
     proxy!.freeze();
     askedBy(60, (i) => ({ headers: { 'x-forwarded-for': `203.0.113.${i}` } }));
-    // 30 run and 10 wait.
+    // 30 of the requests run and 10 wait.
     await until(() => statuses.length === 20);
     askedBy(20, () => ({ from: OTHER }));
-    // 10 run in the place of those 10.
+    // 10 of these requests replace the 10 that waited.
     await until(() => statuses.length === 40);
     expect(new Set(statuses)).toEqual(new Set([503]));
     expect(inFlight().requests.accepted).toBe(40);

@@ -97,7 +97,7 @@ describe('partial records', () => {
       { type: 'game', id: 1, slug: 'no slug' },
       { type: 'purchase', id: 7, email: 'x', currency: null, game_id: 1, amount: 1 },
       { type: 'upload', id: 1, file: {} },
-      // It may be that of a stored user.
+      // The ID may be meant for a stored user, which would need no other field.
       { type: 'user', id: 'x' },
       { type: 'user', id: 1, gamer: 'x' },
     ];

@@ -376,7 +376,7 @@ describe('locks', () => {
     const user = await holdUser();
     const small = sendSmall([{ ...collection, title: 'Two' }, otherUser, game(1, { title: 'Two' })]);
     await untilBlocked();
-    // It waits first, so that a second later the server would cancel it and not the small import.
+    // The large import waits first, so that a second later the server would cancel it and not the small one.
     const large = await holdGame();
     const waiting = large.query('SELECT FROM collections WHERE id = 1 FOR UPDATE');
     await untilBlocked(2);

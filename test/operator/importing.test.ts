@@ -1094,7 +1094,7 @@ describe('concurrent imports', () => {
 
 describe('an import', () => {
   test('checks again after a constraint violation between check and write', async () => {
-    // Takes the name between the check and the write.
+    // Another writer takes the name between the check and the write.
     const interfering = (client: Client) => {
       const query = client.query.bind(client) as (...args: unknown[]) => unknown;
       client.query = ((...args: unknown[]) =>

@@ -852,7 +852,7 @@ describe('an email address', () => {
 
   test('keeps no session and no identity of a sign-in that began before', async () => {
     const user = await make.user();
-    // Only the last step of the erasure waits for it.
+    // Only the last step of the erasure waits for this lock.
     const { query, commit } = await holdLocks(`SELECT FROM users WHERE id = ${user.id} FOR KEY SHARE`);
     const erased = operator.post(`/operator/users/${user.id}/erase`);
     await untilBlocked();

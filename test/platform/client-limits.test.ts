@@ -41,7 +41,7 @@ test('divides the rest equally among other clients and one more', () => {
   fill(crowded, new Client('192.0.2.1'));
   const others = Array.from({ length: 9 }, () => new Client('192.0.2.1'));
   for (const other of others) expect(crowded.take(other)).toBe(true);
-  // One hundred divided by eleven.
+  // The share of each client is one hundred divided by eleven.
   expect(others.map((other) => fill(crowded, other))).toEqual([8, 8, 0, 0, 0, 0, 0, 0, 0]);
 });
 

@@ -19,7 +19,6 @@ export const declared = (): DeclaredStatement[] =>
       ({ name, file, group, turns, parameters: parameters?.split(', ') ?? [], text }) as DeclaredStatement,
   );
 
-/** The statement with a name. */
 export function statementNamed(name: string): Statement {
   const found = declared().find((one) => one.name === name);
   if (!found) throw new Error(`statements.sql has no statement ${name}`);

@@ -627,7 +627,7 @@ describe('accounts', () => {
     expect(await userOf(await postmaster(ready))).toBe(NOBODY);
     expect((await stat(ready.dataDir)).uid).toBe(NOBODY);
     await service.stop();
-    // It remains with the account that owns the data.
+    // The server still runs with the account that owns the data.
     const [heir, again] = await open({ dataDir: join(ready.dataDir, '..') });
     expect(await userOf(await postmaster(again))).toBe(NOBODY);
     for (const { logs } of [service, heir]) expect(logs.at(-1)).toMatch(/, run by account nobody$/);
@@ -684,7 +684,7 @@ describe('accounts', () => {
     await query(ready.url, 'CREATE TABLE mark (n bigint); INSERT INTO mark VALUES (3)');
     await first.stop();
 
-    // They are found again, even after the project was moved.
+    // The data is found again, even after the project was moved.
     await rename(join(closed, 'project'), join(closed, 'renamed'));
     const moved = join(closed, 'renamed', '.data');
     const [second, again] = await open({ dataDir: moved, fallback });

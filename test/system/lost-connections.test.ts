@@ -235,7 +235,7 @@ describe('while connections are terminated continuously', () => {
       const { user_code, device_code } = body as { user_code: string; device_code: string };
       codes.push(user_code);
       const poll = await form('/oauth/device/poll', { device_code });
-      // It is not allowed yet.
+      // The user has not allowed the device yet.
       return poll.status === 400 ? 200 : poll.status;
     });
     expect(statuses).toEqual(onlyResponsesOr503);

@@ -25,7 +25,7 @@ inChromium.describe('the page of the mock', () => {
     try {
       await page.goto('/mock');
       await state.getByText('No requests yet.').waitFor();
-      // Without one, browsers request /favicon.ico, which would be recorded.
+      // Without an icon, browsers request /favicon.ico, which would be recorded.
       expect(await page.locator('link[rel=icon]').count()).toBe(1);
 
       await get('/profile');

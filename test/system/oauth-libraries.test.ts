@@ -164,7 +164,7 @@ describe('oauth4webapi', () => {
   });
 });
 
-// It supports no discovery, and sends the client ID as the user of HTTP Basic.
+// simple-oauth2 supports no discovery, and sends the client ID as the user of HTTP Basic.
 describe('simple-oauth2', () => {
   test('exchanges a code with PKCE, refreshes, revokes', async () => {
     const client = new AuthorizationCode({

@@ -357,7 +357,7 @@ inChromium.describe('in Chromium', () => {
     await window.signIn(seller.username, PASSWORD);
     for (const path of Object.values(pages).flat()) {
       await page.goto(path);
-      // They are loaded after the page.
+      // The endpoints are loaded after the page.
       if (path === '/docs') await page.locator('.endpoint').first().waitFor();
       await page.evaluate(OPEN_DETAILS);
       if (await page.locator('.column').count()) await page.locator('.column').last().focus();

@@ -22,7 +22,6 @@ import type { JsonObject } from '../../operator/import/record-types/fields';
 const USERS_PER_DEVELOPER = 10;
 /** The only bundle starts with the second game, because guides use the first one. */
 const GAMES_OF_BUNDLE = 8;
-/** The ID of the purchase of the bundle. */
 const PURCHASE_OF_BUNDLE = 4;
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
 /** A game is published at most this many days after it was created, and sold only after that. */
