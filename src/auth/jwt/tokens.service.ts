@@ -109,7 +109,7 @@ export class TokensService {
   }
 
   /**
-   * Finds the signing key of a token. Rejects a header with another algorithm or with other fields, such as a
+   * Finds the signing key of a token. Rejects a header with a different algorithm or with other fields, such as a
    * key or its URL.
    */
   private async findKey({ alg, typ, kid, ...others }: JWTHeaderParameters): Promise<KeyObject> {

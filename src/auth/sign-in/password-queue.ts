@@ -34,7 +34,7 @@ export class PasswordQueue {
   }
 
   /**
-   * Returns a hash to store instead of one with another algorithm or cost, or undefined if it is up to date.
+   * Returns a hash to store instead of one with a different algorithm or cost, or undefined if it is up to date.
    */
   async renewed(client: LimitedClient, passwordHash: string, password: string): Promise<string | undefined> {
     if (!isOutdated(passwordHash, this.cost)) return undefined;

@@ -45,7 +45,7 @@ export class DeviceController {
   @Post()
   async decide(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const user_code = parseUserCode(form.text('code') ?? '');
-    // Requiring proof that the page showed the code prevents unlimited attempts to guess codes.
+    // Requiring proof that the page showed the code prevents unlimited failed attempts.
     if (!visitor.hasSigned(shown(user_code), form.text('shown')))
       return entryPage('', {
         status: 403,
