@@ -249,7 +249,7 @@ export class CollectionGamesService {
       manager,
     );
     const [found] = getRows(ENTRY);
-    // If there is no entry, the game became private after it was added.
+    // Without an entry, the game became private after it was added.
     if (!row.viewable || !found) throw invalidGame();
     return { collection_game: collectionGameResponse(collection_id, found, this.links) };
   }

@@ -71,7 +71,7 @@ async function measureEndpoint(
     await settle(server, client);
     return result;
   };
-  // When the load falls, V8 compacts its heap over some seconds.
+  // The first rounds after full load are slower, because V8 compacts its heap.
   if (rate !== undefined)
     await alternately(servers, SETTLING_ROUNDS, async (...turn) => void (await one(...turn)));
   await alternately(servers, rounds, async (server, from) => {

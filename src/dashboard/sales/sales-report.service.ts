@@ -223,7 +223,7 @@ export class SalesReportService {
       this.database.row(SALES_FIGURES, {
         user_id,
         game_id,
-        ...daysOf(period),
+        ...periodValues(period),
         summed,
         unit,
         summed_for_columns: unit === 'month' ? summed : 'day',
@@ -252,11 +252,11 @@ export class SalesReportService {
   }
 
   private recentSales(user_id: number, period: Period, game_id: number | null): Promise<RecentSales[]> {
-    return this.database.rows(RECENT_SALES, { user_id, game_id, ...daysOf(period) });
+    return this.database.rows(RECENT_SALES, { user_id, game_id, ...periodValues(period) });
   }
 }
 
-const daysOf = ({ from, to, previous }: Period) => ({
+const periodValues = ({ from, to, previous }: Period) => ({
   from,
   to,
   previous_from: previous?.from ?? null,
