@@ -13,7 +13,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       serializers: { err: describeError },
       redact: ['authorization', 'key', 'password', 'token'].flatMap((name) => [name, `*.${name}`]),
     },
-    destination ?? pino.destination({ sync: false, minLength: 12_288, periodicFlush: 1000 }),
+    destination ?? pino.destination({ sync: false, minLength: 4096, periodicFlush: 1000 }),
   );
 }
 
