@@ -2,6 +2,7 @@ import { type ArgumentMetadata, Injectable, ValidationPipe } from '@nestjs/commo
 import type { ValidationError, ValidatorOptions } from 'class-validator';
 import { ApiError, badRequest } from '../errors/api-error';
 import { InvalidValue, NOT_UTF8, Repeated } from './input-values';
+import { compileRules } from './compiled-rules';
 import { type ReaderFacts, findReader, hasOnlyKnownFields, readRules } from './parameters';
 import { PARAMETERS, type RequestClass } from './params.decorator';
 import { RoundedNumber } from './json';
@@ -11,6 +12,13 @@ type Values = Record<string, unknown>;
 /** The properties of a request class; undefined: declared with class-validator only. */
 type Properties = Map<string, ReaderFacts | undefined>;
 
+/** What a request class declares. */
+interface Declared {
+  properties: Properties;
+  isStrict: boolean;
+  isValid: ReturnType<typeof compileRules>;
+}
+
 const PRIMITIVES = new Map<unknown, (text: string) => unknown>([
   [Boolean, readBoolean],
   [Number, (text) => (/^\d+$/.test(text) ? readInteger(text) : readNumber(text))],
@@ -19,7 +27,7 @@ const PRIMITIVES = new Map<unknown, (text: string) => unknown>([
 /** Nest's ValidationPipe for this API's parameters: strict about their types, and with all problems listed. */
 @Injectable()
 export class ParameterPipe extends ValidationPipe {
-  private readonly properties = new Map<RequestClass, Properties>();
+  private readonly declared = new Map<RequestClass, Declared>();
 
   constructor() {
     super({
@@ -58,18 +66,20 @@ export class ParameterPipe extends ValidationPipe {
     return read ? primitive : (super.transformPrimitive(primitive, metadata) as unknown);
   }
 
+  protected override validate(request: Values, options?: ValidatorOptions): Promise<ValidationError[]> {
+    const { isValid, isStrict } = this.read(request.constructor as RequestClass);
+    if (isValid?.(request)) return Promise.resolve([]);
+    return this.findErrors(request, isStrict ? { ...options, forbidNonWhitelisted: true } : options);
+  }
+
   /**
    * An invalid value has no other errors. Errors are in the order of declaration, followed by those about
    * several parameters.
    */
-  protected override async validate(request: Values, options?: ValidatorOptions): Promise<ValidationError[]> {
+  private async findErrors(request: Values, options?: ValidatorOptions): Promise<ValidationError[]> {
     const names = Object.keys(request);
     if (names.some((name) => request[name] instanceof Promise)) await awaitPromises(request, names);
-    const forbidNonWhitelisted = hasOnlyKnownFields(request.constructor as RequestClass);
-    const found = await super.validate(
-      request,
-      forbidNonWhitelisted ? { ...options, forbidNonWhitelisted } : options,
-    );
+    const found = await super.validate(request, options);
     const invalid = names.filter((name) => request[name] instanceof InvalidValue);
     if (found.length === 0 && invalid.length === 0) return found;
     const errors = new Map(found.map((error) => [error.property, error]));
@@ -82,9 +92,10 @@ export class ParameterPipe extends ValidationPipe {
 
   /** The declared parameters, and the unknown ones if they are rejected. */
   private given(values: Values, metatype: RequestClass): Values {
-    const given: Values = hasOnlyKnownFields(metatype) ? { ...values } : {};
+    const { properties, isStrict } = this.read(metatype);
+    const given: Values = isStrict ? { ...values } : {};
     const bracketed = bracketedIn(values);
-    for (const [name, reader] of this.readProperties(metatype)) {
+    for (const [name, reader] of properties) {
       const isBracketed = bracketed?.has(name);
       if (!isBracketed && !Object.hasOwn(values, name)) continue;
       const value = isBracketed ? bracketedValue(reader) : checked(values[name], reader);
@@ -95,16 +106,20 @@ export class ParameterPipe extends ValidationPipe {
     return given;
   }
 
-  private readProperties(metatype: RequestClass): Properties {
-    let properties = this.properties.get(metatype);
-    if (!properties) {
+  private read(metatype: RequestClass): Declared {
+    let declared = this.declared.get(metatype);
+    if (!declared) {
       const names = readRules(metatype)
         .map(({ propertyName }) => propertyName)
         .filter((name) => name !== '');
-      properties = new Map(names.map((name) => [name, findReader(metatype, name)]));
-      this.properties.set(metatype, properties);
+      declared = {
+        properties: new Map(names.map((name) => [name, findReader(metatype, name)])),
+        isStrict: hasOnlyKnownFields(metatype),
+        isValid: compileRules(metatype),
+      };
+      this.declared.set(metatype, declared);
     }
-    return properties;
+    return declared;
   }
 }
 
