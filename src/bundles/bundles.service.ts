@@ -91,14 +91,13 @@ export class BundlesService {
     manager?: EntityManager,
   ): Promise<{ key: OwnedKeyRow; isNew: boolean }> {
     await this.requireClaimable(user_id, bundle_id, game_id, manager);
-    const key_of_game = bind(KEY_OF_GAME, [user_id, game_id]);
-    const found = (await this.database.execute([key_of_game], manager))(KEY_OF_GAME)[0];
+    const found = await this.database.row(KEY_OF_GAME, [user_id, game_id], manager);
     if (found) return { key: OWNED_KEY_ROW.read(found), isNew: false };
     const getRows = await this.database.execute(
       [
         bind(LOCK_CLAIMER, [user_id]),
         bind(CLAIM, { user_id, game_id, key: newDownloadKey(), bundle_id }),
-        key_of_game,
+        bind(KEY_OF_GAME, [user_id, game_id]),
       ],
       manager,
     );
@@ -116,9 +115,7 @@ export class BundlesService {
     manager?: EntityManager,
   ): Promise<void> {
     const values = [user_id, bundle_id, game_id];
-    const { owned, listed } = (await this.database.execute([bind(CLAIMABLE, values)], manager))(
-      CLAIMABLE,
-    )[0]!;
+    const { owned, listed } = (await this.database.row(CLAIMABLE, values, manager))!;
     if (!owned) throw invalidBundle();
     if (!listed) throw invalidGame();
   }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Database } from '../platform/database/database';
-import { bind, longRead, statement } from '../platform/database/statement';
+import { longRead, statement } from '../platform/database/statement';
 import { tooMany } from '../platform/errors/api-error';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import type { BuildEvent } from '../wharf/build-event.entity';
@@ -39,11 +39,8 @@ export class BuildEventsService {
     { type, message, data }: { type: string; message: string; data?: string },
     manager?: EntityManager,
   ): Promise<void> {
-    const rows = await this.database.execute(
-      [bind(ADD, { build_id, type, message, data: data ?? null })],
-      manager,
-    );
-    if (rows(ADD).length === 0) throw tooMany('too many events of the build');
+    const values = { build_id, type, message, data: data ?? null };
+    if (!(await this.database.row(ADD, values, manager))) throw tooMany('too many events of the build');
   }
 
   async list(build_id: number): Promise<BuildEventResponse[]> {

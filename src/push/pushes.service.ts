@@ -192,8 +192,7 @@ export class PushesService {
     const { build_id } = request;
     await this.require(build_id, credential);
     await this.idempotency.once(key, request, async (manager) => {
-      const rows = await this.database.execute([bind(PUBLISH, [build_id])], manager);
-      if (rows(PUBLISH).length === 0) throw apiError(409, 'the build has failed');
+      if (!(await this.database.row(PUBLISH, [build_id], manager))) throw apiError(409, 'the build has failed');
       return { success: true };
     });
   }

@@ -3,7 +3,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import type { EntityManager } from 'typeorm';
 import { Clock } from '../platform/config/clock';
 import { Database } from '../platform/database/database';
-import { bind, longRead, statement } from '../platform/database/statement';
+import { longRead, statement } from '../platform/database/statement';
 import { FileStorage } from './storage/file-storage';
 import { NoStorage } from './storage/no-storage';
 
@@ -93,7 +93,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
   async record(keys: readonly (string | null)[], db?: EntityManager): Promise<void> {
     const known = keys.filter((key) => key !== null);
     if (known.length === 0) return;
-    await this.database.execute([bind(RECORD_UNUSED, [known, new Date(this.clock.now())])], db);
+    await this.database.rows(RECORD_UNUSED, [known, new Date(this.clock.now())], db);
   }
 
   /** Deletes files that no record uses. Failures are logged, and repeated by the next sweep. */

@@ -141,8 +141,7 @@ export class GameEditsService {
       published,
     };
     const updated = await this.once(key, request, async (manager) => {
-      const statements = [bind(UPDATE_GAME, values)];
-      const [row] = (await this.database.execute(statements, manager))(UPDATE_GAME);
+      const row = await this.database.row(UPDATE_GAME, values, manager);
       if (!row) throw invalidGame();
       return { game: gameResponse(GAME_ROW.read(row), this.links) };
     });

@@ -130,11 +130,8 @@ export class CreatedKeysService {
   async revoke(request: RevokeDownloadKeyRequest, actor: Seller, retry?: RetryKey): Promise<SuccessResponse> {
     const { game_id, download_key_id } = request;
     return this.once('download_key.revoked', request, 1, actor, retry, async (manager) => {
-      const getRows = await this.database.execute(
-        [bind(REVOKE, { game_id, user_id: actor.user_id, download_key_id })],
-        manager,
-      );
-      const [row] = getRows(REVOKE);
+      const values = { game_id, user_id: actor.user_id, download_key_id };
+      const row = await this.database.row(REVOKE, values, manager);
       if (!row) throw invalidGame();
       if (row.id === null) throw apiError(404, 'invalid download key');
       if (!row.revoked) throw forbidden("you can't revoke a purchased download key");

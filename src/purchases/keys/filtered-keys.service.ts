@@ -3,7 +3,7 @@ import { Audit } from '../../audit/audit';
 import { invalidGame } from '../../games/errors';
 import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
-import { bind, longRead, statement } from '../../platform/database/statement';
+import { longRead, statement } from '../../platform/database/statement';
 import { selectKeyOwner } from '../ownership/key-owners';
 import { GAME_OF_KEYS, type Seller } from './created-keys.service';
 import type { CreatedKeyRow } from './download-key.row';
@@ -121,8 +121,7 @@ export class FilteredKeysService {
     actor: Seller,
   ): Promise<number> {
     const values = { game_id, user_id: actor.user_id, from, to, label: label ?? null, states };
-    const getRows = await this.database.execute([bind(REVOKE_ALL, values)]);
-    const [row] = getRows(REVOKE_ALL);
+    const row = await this.database.row(REVOKE_ALL, values);
     if (!row) throw invalidGame();
     const { revoked: count } = row;
     if (count > 0) this.audit.record({ event: 'download_key.revoked', ...actor, game_id, count });

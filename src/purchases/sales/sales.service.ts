@@ -147,10 +147,8 @@ export class SalesService {
   }
 
   private async repeatedSale(id: number, request: SaleRequest, retry?: RetryKey): Promise<SaleResponse> {
-    const find = async (manager?: EntityManager) => {
-      const getRows = await this.database.execute([bind(SALE, [id])], manager);
-      return this.responseOfRepeatedSale(getRows(SALE)[0], request);
-    };
+    const find = async (manager?: EntityManager) =>
+      this.responseOfRepeatedSale(await this.database.row(SALE, [id], manager), request);
     const { response, isRepeated } = await this.idempotency.run(retry, request, find, BUYER_FIELDS);
     return isRepeated ? this.withBuyer(response) : response;
   }

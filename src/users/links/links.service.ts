@@ -12,7 +12,7 @@ import type { Actor } from '../../operator/tokens/actor';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { violatedConstraint } from '../../platform/database/sqlstates';
-import { bind, read, statement } from '../../platform/database/statement';
+import { read, statement } from '../../platform/database/statement';
 import { apiError } from '../../platform/errors/api-error';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { ServiceUrl } from '../../platform/server/service-url';
@@ -99,8 +99,7 @@ export class LinksService {
   ): Promise<LinkResponse> {
     const { user_id, purpose } = request;
     const { link, isRepeated } = await this.once(request, retry, async (token_hash, manager) => {
-      const getRows = await this.database.execute([bind(CREATE, [token_hash, purpose, user_id])], manager);
-      const [row] = getRows(CREATE);
+      const row = await this.database.row(CREATE, [token_hash, purpose, user_id], manager);
       if (!row) throw apiError(404, 'invalid user');
       return row.expires_at;
     });
@@ -113,8 +112,7 @@ export class LinksService {
   async fulfill(request: { request_id: number }, by: Actor, retry?: RetryKey): Promise<LinkResponse> {
     let user_id: number | undefined;
     const { link, isRepeated } = await this.once(request, retry, async (token_hash, manager) => {
-      const getRows = await this.database.execute([bind(FULFILL, [token_hash, request.request_id])], manager);
-      const row = getRows(FULFILL)[0]!;
+      const row = (await this.database.row(FULFILL, [token_hash, request.request_id], manager))!;
       if (row.expires_at === null)
         throw row.exists ? apiError(409, 'request_id was used') : apiError(404, 'invalid request_id');
       user_id = row.user_id ?? undefined;

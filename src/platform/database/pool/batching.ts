@@ -78,9 +78,11 @@ export class StatementBatcher {
   async rows<Row>(bound: BoundStatement<Row>): Promise<Row[]> {
     const { group } = bound.statement;
     if (group === 'small') return new Promise((resolve, reject) => this.join({ bound, resolve, reject }));
-    const send = async (client: PoolClient) =>
-      (await sendTogether(client, [bound], this.isPrepared))[0] as Row[];
-    return group === 'long' ? this.inTurn(this.long, turnKey(bound), send) : this.connected(send);
+    if (group === 'own connection') return (await this.transaction([bound]))[0] as Row[];
+    return this.inTurn(this.long, turnKey(bound), async (client) => {
+      const [rows] = await sendTogether(client, [bound], this.isPrepared);
+      return rows as Row[];
+    });
   }
 
   /**
