@@ -102,7 +102,7 @@ const STORE = statement(
   'store_audit_events',
   `INSERT INTO audit_events (event, user_id, request_id, details)
    SELECT event, user_id, request_id, details
-   FROM jsonb_to_recordset($1) AS e (event text, user_id bigint, request_id text, details jsonb)`,
+   FROM jsonb_to_recordset($events) AS e (event text, user_id bigint, request_id text, details jsonb)`,
 );
 
 /** Logs and stores security events. No event contains a password, a key or a token. */
@@ -140,7 +140,7 @@ export class Audit implements BeforeApplicationShutdown {
       request_id,
       details,
     }));
-    return this.database.rows(STORE, [JSON.stringify(rows)]);
+    return this.database.rows(STORE, { events: JSON.stringify(rows) });
   }
 
   newest({ user_id, event, count }: { user_id?: number; event?: string; count: number }) {

@@ -20,13 +20,13 @@ export const OWNED_BUNDLES = longRead<Packed>(
   'owned_bundles',
   `WITH p AS MATERIALIZED (
      SELECT * FROM (
-       SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (${bundlePurchasesOf('$1')}) owned
+       SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (${bundlePurchasesOf('$user_id')}) owned
        ORDER BY bundle_id, created_at DESC, id DESC) newest
      ORDER BY created_at DESC, id DESC LIMIT ${MAX_BUNDLES})
    SELECT ${BUNDLE_KEY_ROW.sql}
    FROM p JOIN (SELECT * FROM bundles WHERE id = ANY (ARRAY(SELECT bundle_id FROM p)) OFFSET 0) b ON b.id = p.bundle_id
    ORDER BY p.created_at DESC, p.id DESC`,
-  'user $1',
+  'user $user_id',
 );
 
 /** No row means that the user doesn't own the bundle, and a row of nulls that the page is empty. */
@@ -46,15 +46,15 @@ const isListed = (bundle: string, game: string) =>
   `EXISTS (SELECT FROM bundle_games WHERE bundle_id = ${bundle} AND game_id = ${game})`;
 
 interface Claimable {
-  /** Whether the user $1 owns the bundle $2. */
+  /** Whether the user owns the bundle. */
   owned: boolean;
-  /** Whether the game $3 is in the bundle. */
+  /** Whether the game is in the bundle. */
   listed: boolean;
 }
 
 const CLAIMABLE = read<Claimable>(
   'claimable',
-  `SELECT ${ownsBundle('$2::bigint', '$1')} AS owned, ${isListed('$2', '$3')} AS listed`,
+  `SELECT ${ownsBundle('$bundle_id::bigint', '$user_id')} AS owned, ${isListed('$bundle_id', '$game_id')} AS listed`,
 );
 
 /** Creates the key of a game that the player bought with the bundle. */
@@ -69,7 +69,7 @@ export class BundlesService {
 
   /** The bundles that the user owns, newest purchase first. */
   async owned(user_id: number): Promise<BundleKeyRow[]> {
-    return (await this.database.rows(OWNED_BUNDLES, [user_id])).map(BUNDLE_KEY_ROW.read);
+    return (await this.database.rows(OWNED_BUNDLES, { user_id })).map(BUNDLE_KEY_ROW.read);
   }
 
   /** A page of a bundle's games in their order, for a user who owns the bundle. */
@@ -91,13 +91,13 @@ export class BundlesService {
     manager?: EntityManager,
   ): Promise<{ key: OwnedKeyRow; isNew: boolean }> {
     await this.requireClaimable(user_id, bundle_id, game_id, manager);
-    const found = await this.database.row(KEY_OF_GAME, [user_id, game_id], manager);
+    const found = await this.database.row(KEY_OF_GAME, { user_id, game_id }, manager);
     if (found) return { key: OWNED_KEY_ROW.read(found), isNew: false };
     const getRows = await this.database.execute(
       [
-        bind(LOCK_CLAIMER, [user_id]),
+        bind(LOCK_CLAIMER, { user_id }),
         bind(CLAIM, { user_id, game_id, key: newDownloadKey(), bundle_id }),
-        bind(KEY_OF_GAME, [user_id, game_id]),
+        bind(KEY_OF_GAME, { user_id, game_id }),
       ],
       manager,
     );
@@ -114,7 +114,7 @@ export class BundlesService {
     game_id: number,
     manager?: EntityManager,
   ): Promise<void> {
-    const values = [user_id, bundle_id, game_id];
+    const values = { user_id, bundle_id, game_id };
     const { owned, listed } = (await this.database.row(CLAIMABLE, values, manager))!;
     if (!owned) throw invalidBundle();
     if (!listed) throw invalidGame();

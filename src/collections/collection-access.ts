@@ -6,7 +6,7 @@ import { apiError } from '../platform/errors/api-error';
 
 /**
  * Conditions for a WHERE clause: `collection` is the alias of a collection, `user` an expression such as
- * `$1`. Admins have all permissions of the owner. OFFSET 0: docs/contributing/decisions/performance.md.
+ * `$user_id`. Admins have all permissions of the owner. OFFSET 0: docs/contributing/decisions/performance.md.
  */
 export const canEditCollection = (collection: string, user: string) => `(${collection}.user_id = ${user}
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = ${collection}.id AND ca.user_id = ${user} OFFSET 0))`;
@@ -30,14 +30,14 @@ export const notInCollection = () => apiError(404, 'game is not in the collectio
 // The first statement of a write, so that the others see everything committed while it waited.
 export const LOCK = statement(
   'collection_lock',
-  `SELECT c.id FROM collections c WHERE c.id = $1 AND ${canEditCollection('c', '$2')} FOR NO KEY UPDATE`,
-  'collection $1',
+  `SELECT c.id FROM collections c WHERE c.id = $collection_id AND ${canEditCollection('c', '$user_id')} FOR NO KEY UPDATE`,
+  'collection $collection_id',
 );
 
 /** Locks collections by ID and before their entries, like every other writer. */
 export const LOCK_COLLECTIONS = statement(
   'collections_lock',
-  'SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
+  'SELECT FROM collections WHERE id = ANY ($collection_ids::bigint[]) ORDER BY id FOR NO KEY UPDATE',
 );
 
 /**
@@ -51,7 +51,7 @@ export async function writeCollection<Row extends CollectionAccess>(
   [change, ...others]: [BoundStatement<Row>, ...BoundStatement[]],
   manager?: EntityManager,
 ): Promise<{ row: Row; getRows: RowsOf }> {
-  const lock = bind(LOCK, [collection_id, user_id]);
+  const lock = bind(LOCK, { collection_id, user_id });
   const getRows = await database.execute([lock, change, ...others], manager);
   const [row] = getRows(change.statement);
   if (!row) throw invalidCollection();

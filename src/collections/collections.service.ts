@@ -29,7 +29,7 @@ import {
 
 const ONE = read<CollectionRow>(
   'collection',
-  `SELECT ${collectionColumns('c')} FROM collections c WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
+  `SELECT ${collectionColumns('c')} FROM collections c WHERE c.id = $id AND ${canViewCollection('c', '$user_id')}`,
 );
 
 /** The collections that the user owns and those that the user administers, each with the `limit`. */
@@ -41,14 +41,15 @@ const editableBy = (user: string, limit: string) => `(
 
 const LAST_UPDATED_FIRST = 'c.updated_at DESC, c.id DESC';
 const ONE_TOO_MANY = `LIMIT ${SHORT_LIST.rows + 1}`;
-const HAS_GAME = 'EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $2)';
+const HAS_GAME =
+  'EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $game_id)';
 
 // '' marks a description that is too long for a short list; it is never stored.
 const SHORT_DESCRIPTION = `CASE WHEN octet_length(c.description) > ${SHORT_LIST.text_bytes} THEN '' ELSE c.description END AS description`;
 
 /** Reads at most one row more than a short list has. */
 const shortList = (more: string) => `
-  SELECT ${collectionColumns('c', SHORT_DESCRIPTION)} ${more} FROM ${editableBy('$1', ONE_TOO_MANY)}
+  SELECT ${collectionColumns('c', SHORT_DESCRIPTION)} ${more} FROM ${editableBy('$user_id', ONE_TOO_MANY)}
   ORDER BY ${LAST_UPDATED_FIRST} ${ONE_TOO_MANY}`;
 
 const isShort = (rows: CollectionRow[]) =>
@@ -66,18 +67,18 @@ const SLICES = longRead<{ ids: string }>(
   `SELECT array_agg(id ORDER BY place)::text AS ids
    FROM (SELECT c.id, row_number() OVER listed AS place,
                 sum(500 + coalesce(octet_length(c.description), 0)) OVER listed / ${SLICE_BYTES} AS slice
-         FROM ${editableBy('$1', '')}
+         FROM ${editableBy('$user_id', '')}
          WINDOW listed AS (ORDER BY ${LAST_UPDATED_FIRST} ROWS UNBOUNDED PRECEDING)) c
    GROUP BY slice ORDER BY slice`,
-  'user $1',
+  'user $user_id',
 );
 
 const SLICE = longRead<CollectionRow>(
   'collections_editable_slice',
-  `SELECT ${collectionColumns('c')}, CASE WHEN $2::bigint IS NOT NULL THEN ${HAS_GAME} END AS has_game
-   FROM unnest($3::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN collections c ON c.id = listed.id
-   WHERE ${canEditCollection('c', '$1')} ORDER BY listed.place`,
-  'user $1',
+  `SELECT ${collectionColumns('c')}, CASE WHEN $game_id::bigint IS NOT NULL THEN ${HAS_GAME} END AS has_game
+   FROM unnest($ids::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN collections c ON c.id = listed.id
+   WHERE ${canEditCollection('c', '$user_id')} ORDER BY listed.place`,
+  'user $user_id',
 );
 
 export const MAX_COLLECTIONS = 1000;
@@ -87,8 +88,8 @@ export const MAX_COLLECTIONS = 1000;
 // type of lock.
 export const LOCK_OWNER = statement(
   'collection_owner_lock',
-  'SELECT pg_advisory_xact_lock(7305809, hashint8($1::bigint))',
-  'user $1',
+  'SELECT pg_advisory_xact_lock(7305809, hashint8($user_id::bigint))',
+  'user $user_id',
 );
 
 // left(), because a username may be longer than a title.
@@ -144,12 +145,12 @@ const DELETE = statement<CollectionAccess>(
 const EDITORS = read<Editor>(
   'collection_editors',
   `SELECT u.username, e.role, EXISTS (
-     SELECT FROM profile_collections p WHERE p.collection_id = $1 AND p.user_id = e.user_id) AS on_profile
+     SELECT FROM profile_collections p WHERE p.collection_id = $id AND p.user_id = e.user_id) AS on_profile
    FROM (
-     SELECT c.user_id, 'owner' AS role FROM collections c WHERE c.id = $1
+     SELECT c.user_id, 'owner' AS role FROM collections c WHERE c.id = $id
      UNION ALL
      SELECT ca.user_id, 'admin' FROM collection_admins ca JOIN collections c ON c.id = ca.collection_id
-     WHERE ca.collection_id = $1 AND ca.user_id <> c.user_id) e
+     WHERE ca.collection_id = $id AND ca.user_id <> c.user_id) e
    JOIN users u ON u.id = e.user_id
    ORDER BY e.role = 'admin', lower_ascii(u.username)`,
 );
@@ -172,8 +173,8 @@ export class CollectionsService {
   async editableBy(user_id: number, game_id?: number): Promise<RowsOrSlices<CollectionRow>> {
     const rows =
       game_id === undefined
-        ? await this.database.rows(LIST, [user_id])
-        : await this.database.rows(LIST_WITH_GAME, [user_id, game_id]);
+        ? await this.database.rows(LIST, { user_id })
+        : await this.database.rows(LIST_WITH_GAME, { user_id, game_id });
     return isShort(rows) ? rows : this.collectionSlices(user_id, game_id);
   }
 
@@ -182,12 +183,12 @@ export class CollectionsService {
     user_id: number,
     game_id: number | undefined,
   ): AsyncGenerator<CollectionRow[]> {
-    for (const { ids } of await this.database.rows(SLICES, [user_id]))
-      yield await this.database.rows(SLICE, [user_id, game_id, ids]);
+    for (const { ids } of await this.database.rows(SLICES, { user_id }))
+      yield await this.database.rows(SLICE, { user_id, game_id, ids });
   }
 
   async one(id: number, user_id: number): Promise<CollectionResponse> {
-    const row = await this.database.row(ONE, [id, user_id]);
+    const row = await this.database.row(ONE, { id, user_id });
     if (!row) throw invalidCollection();
     return collectionResponse(row, this.links);
   }
@@ -196,7 +197,7 @@ export class CollectionsService {
   async withEditors(id: number): Promise<{ collection: CollectionResponse; editors: Editor[] } | undefined> {
     const row = await this.collections.findOneBy({ id });
     if (!row) return undefined;
-    const editors = await this.database.rows(EDITORS, [id]);
+    const editors = await this.database.rows(EDITORS, { id });
     return { collection: collectionResponse(row, this.links), editors };
   }
 
@@ -217,7 +218,10 @@ export class CollectionsService {
       game_id,
       blurb,
     };
-    const getRows = await this.database.execute([bind(LOCK_OWNER, [user_id]), bind(CREATE, values)], manager);
+    const getRows = await this.database.execute(
+      [bind(LOCK_OWNER, { user_id }), bind(CREATE, values)],
+      manager,
+    );
     const [row] = getRows(CREATE);
     if (row?.full) throw badRequest('too many collections');
     if (!row?.id) throw invalidGame();

@@ -59,23 +59,23 @@ const ONE = read<EditableCollection>(
 
 const TITLE_OF_GAME = read<{ title: string }>(
   'game_to_collect',
-  `SELECT g.title FROM games g WHERE g.id = $1 AND ${canView('g', '$2')}`,
+  `SELECT g.title FROM games g WHERE g.id = $game_id AND ${canView('g', '$user_id')}`,
 );
 
-/** The first games of a collection that the user $1 can edit. */
+/** The first games of a collection that the user can edit. */
 const FIRST_GAMES = longRead<{ game_id: number; visible: boolean }>(
   'collection_games_to_move',
-  `SELECT e.game_id, EXISTS (SELECT FROM games g WHERE g.id = e.game_id AND ${canViewOfMany('g', '$1')}) AS visible
+  `SELECT e.game_id, EXISTS (SELECT FROM games g WHERE g.id = e.game_id AND ${canViewOfMany('g', '$user_id')}) AS visible
    FROM collection_games e
-   WHERE e.collection_id = (SELECT c.id FROM collections c WHERE c.id = $2 AND ${canEditCollection('c', '$1')})
+   WHERE e.collection_id = (SELECT c.id FROM collections c WHERE c.id = $collection_id AND ${canEditCollection('c', '$user_id')})
    ORDER BY e.sort_key LIMIT ${LAST_MOVABLE + 1}`,
-  'user $1',
+  'user $user_id',
 );
 
 const SHOW = statement(
   'show_collection',
   `INSERT INTO profile_collections (collection_id, user_id)
-   SELECT c.id, $1 FROM collections c WHERE c.id = $2 AND ${canEditCollection('c', '$1')} ON CONFLICT DO NOTHING`,
+   SELECT c.id, $user_id FROM collections c WHERE c.id = $id AND ${canEditCollection('c', '$user_id')} ON CONFLICT DO NOTHING`,
 );
 
 /** Reads collections that the user can edit for the pages, and sets whether the user's profile shows them. */
@@ -108,7 +108,7 @@ export class ProfileCollectionsService {
 
   /** Returns undefined if the user can't see such a game. */
   async titleOfGame(user_id: number, game_id: number): Promise<string | undefined> {
-    return (await this.database.row(TITLE_OF_GAME, [game_id, user_id]))?.title;
+    return (await this.database.row(TITLE_OF_GAME, { game_id, user_id }))?.title;
   }
 
   /**
@@ -120,7 +120,7 @@ export class ProfileCollectionsService {
     { collection_id, game_id, to }: { collection_id: number; game_id: number; to: 'up' | 'down' | 'top' },
   ): Promise<number[]> {
     if (to === 'top') return [game_id];
-    const games = await this.database.rows(FIRST_GAMES, [user_id, collection_id]);
+    const games = await this.database.rows(FIRST_GAMES, { user_id, collection_id });
     const ids = games.map((game) => game.game_id);
     const from = ids.indexOf(game_id);
     const isPlace = (at: number) => games[at]!.visible && (to === 'up' ? at < from : at > from);
@@ -140,7 +140,7 @@ export class ProfileCollectionsService {
       .andWhere(canEditCollection('c', ':user_id'), { user_id })
       .getOne();
     if (!collection) return undefined;
-    if (on) await this.database.rows(SHOW, [user_id, id]);
+    if (on) await this.database.rows(SHOW, { user_id, id });
     else await this.shown.delete({ user_id, collection_id: id });
     return collection.title;
   }

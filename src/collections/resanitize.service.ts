@@ -21,7 +21,7 @@ const textStatements = (table: string, column: string, collection_id: string, ga
   read: longRead<Text>(
     `resanitize_${table}`,
     `SELECT ${collection_id} AS collection_id, ${game_id} AS game_id, ${column} AS html FROM ${table}
-     WHERE ${collection_id} >= $1 AND (${collection_id}, ${game_id}) > ($1, $2) AND ${column} IS NOT NULL
+     WHERE ${collection_id} >= $last_collection AND (${collection_id}, ${game_id}) > ($last_collection, $last_game) AND ${column} IS NOT NULL
      ORDER BY 1, 2 LIMIT ${BATCH}`,
   ),
   store: statement(
@@ -53,12 +53,12 @@ export class ResanitizeService {
   async run(progress: (done: Resanitized) => void, signal?: AbortSignal): Promise<Resanitized> {
     const done: Resanitized = { checked: 0, changed: 0, too_long: [] };
     for (const { read, store } of ALL_TEXTS)
-      for (let last = [0, 0]; ;) {
+      for (let last = { last_collection: 0, last_game: 0 }; ;) {
         signal?.throwIfAborted();
         const texts = await this.database.rows(read, last);
         if (texts.length === 0) break;
         const { collection_id, game_id } = texts.at(-1)!;
-        last = [collection_id, game_id];
+        last = { last_collection: collection_id, last_game: game_id };
         done.checked += texts.length;
         const cleaned = texts.map((text) => ({ ...text, clean: sanitizeHtml(text.html) }));
         done.too_long.push(...cleaned.filter(({ clean }) => !fitsHtmlLimit(clean)));
@@ -70,7 +70,7 @@ export class ResanitizeService {
           texts: changed.map(({ html }) => html),
           cleaned: changed.map(({ clean }) => clean),
         });
-        const getRows = await this.database.execute([bind(LOCK_COLLECTIONS, [collection_ids]), stored]);
+        const getRows = await this.database.execute([bind(LOCK_COLLECTIONS, { collection_ids }), stored]);
         done.changed += getRows(store).length;
         progress(done);
       }

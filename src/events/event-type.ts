@@ -17,8 +17,9 @@ export interface EventType {
   /** The record that the message is about, such as `purchase`. */
   subject_type: string;
   /**
-   * Reads fields of the subject $1 that must not be stored with the message, because an erasure wouldn't find them. They
-   * are added to the data whenever the message is sent. $2: the user of the webhook; null: it is the store's.
+   * Reads fields of the subject `$subject_id` that must not be stored with the message, because an erasure wouldn't find them. They
+   * are added to the data whenever the message is sent. `$webhook_user_id`: the user of the webhook; null: it is the
+   * store's.
    */
   readAtSend?: Statement<object>;
   /** Adds URLs to what `readAtSend` returned. */

@@ -19,14 +19,14 @@ const NEWEST_FIRST = 'g.created_at DESC, g.id DESC';
 const FEW = 25;
 
 const editableGames = (limit: string) =>
-  `SELECT ${GAME_ROW.sql} FROM ${editableBy('$1', limit)} ORDER BY ${NEWEST_FIRST} ${limit}`;
+  `SELECT ${GAME_ROW.sql} FROM ${editableBy('$user_id', limit)} ORDER BY ${NEWEST_FIRST} ${limit}`;
 
 // Each statement reads one row more than its limit, to detect a longer list.
 export const FEW_EDITABLE_GAMES = read<Packed>('few_editable_games', editableGames(`LIMIT ${FEW + 1}`));
 const EDITABLE_GAMES = longRead<Packed>(
   'editable_games',
   editableGames(`LIMIT ${SHORT_LIST.rows + 1}`),
-  'user $1',
+  'user $user_id',
 );
 
 const GAMES_IN_SLICE = 200;
@@ -34,41 +34,41 @@ const GAMES_IN_SLICE = 200;
 const SLICES = longRead<{ ids: string }>(
   'editable_games_slices',
   `SELECT array_agg(id ORDER BY place)::text AS ids
-   FROM (SELECT g.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${editableBy('$1', '')}) g
+   FROM (SELECT g.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${editableBy('$user_id', '')}) g
    GROUP BY (place - 1) / ${GAMES_IN_SLICE} ORDER BY (place - 1) / ${GAMES_IN_SLICE}`,
-  'user $1',
+  'user $user_id',
 );
 
 const SLICE = longRead<Packed>(
   'editable_games_slice',
   `SELECT ${GAME_ROW.sql}
-   FROM unnest($2::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN games g ON g.id = listed.id
-   WHERE ${canEdit('g', '$1')} ORDER BY listed.place`,
-  'user $1',
+   FROM unnest($ids::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN games g ON g.id = listed.id
+   WHERE ${canEdit('g', '$user_id')} ORDER BY listed.place`,
+  'user $user_id',
 );
 
 const OWNERS = longRead<GameUserRow & { game_id: number }>(
   'owners_of_games',
   `SELECT g.id AS game_id, u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
-   FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = ANY ($1::bigint[])`,
+   FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = ANY ($game_ids::bigint[])`,
 );
 
 const VIEWABLE_GAME = read(
   'viewable_game',
-  `SELECT g.id FROM games g WHERE g.id = $1 AND ${canView('g', '$2')}`,
+  `SELECT g.id FROM games g WHERE g.id = $id AND ${canView('g', '$user_id')}`,
 );
 
 const GAME = read<Packed>(
   'game',
   `SELECT ${GAME_WITH_USER_ROW.sql} FROM games g JOIN users u ON u.id = g.user_id
-   WHERE g.id = $1 AND ${canView('g', '$2')}`,
+   WHERE g.id = $id AND ${canView('g', '$user_id')}`,
 );
 
 /** Locks in the order of the IDs, because replicas count concurrently. */
 export const ADD_DOWNLOADS = statement(
   'add_downloads',
   `WITH locked AS MATERIALIZED (
-     SELECT g.id, added.downloads FROM unnest($1::bigint[], $2::bigint[]) AS added (id, downloads)
+     SELECT g.id, added.downloads FROM unnest($ids::bigint[], $counts::bigint[]) AS added (id, downloads)
      JOIN games g ON g.id = added.id ORDER BY g.id FOR NO KEY UPDATE OF g)
    UPDATE games g SET downloads_count = g.downloads_count + l.downloads FROM locked l WHERE g.id = l.id`,
 );
@@ -79,8 +79,8 @@ export class GamesService {
 
   /** The games that the user uploaded or administers, newest first. */
   async editableBy(user_id: number): Promise<RowsOrSlices<GameRow>> {
-    let games = await this.database.rows(FEW_EDITABLE_GAMES, [user_id]);
-    if (games.length > FEW) games = await this.database.rows(EDITABLE_GAMES, [user_id]);
+    let games = await this.database.rows(FEW_EDITABLE_GAMES, { user_id });
+    if (games.length > FEW) games = await this.database.rows(EDITABLE_GAMES, { user_id });
     return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.gameSlices(user_id);
   }
 
@@ -97,7 +97,7 @@ export class GamesService {
 
   /** Leaves out games that were deleted in the meantime. */
   private async withOwners(games: GameRow[]): Promise<(GameRow & GameUserRow)[]> {
-    const owners = await this.database.rows(OWNERS, [games.map(({ id }) => id)]);
+    const owners = await this.database.rows(OWNERS, { game_ids: games.map(({ id }) => id) });
     const ownerOf = new Map(owners.map((owner) => [owner.game_id, owner]));
     return games.flatMap((game) => {
       const owner = ownerOf.get(game.id);
@@ -107,17 +107,17 @@ export class GamesService {
 
   /** The first statement selects and orders the games; the others read them. */
   private async *gameSlices(user_id: number): AsyncGenerator<GameRow[]> {
-    for (const { ids } of await this.database.rows(SLICES, [user_id]))
-      yield (await this.database.rows(SLICE, [user_id, ids])).map(GAME_ROW.read);
+    for (const { ids } of await this.database.rows(SLICES, { user_id }))
+      yield (await this.database.rows(SLICE, { user_id, ids })).map(GAME_ROW.read);
   }
 
   async find(id: number, user_id: number): Promise<GameWithUserRow> {
-    const game = await this.database.row(GAME, [id, user_id]);
+    const game = await this.database.row(GAME, { id, user_id });
     if (!game) throw invalidGame();
     return GAME_WITH_USER_ROW.read(game);
   }
 
   async isViewableBy(id: number, user_id: number): Promise<boolean> {
-    return (await this.database.row(VIEWABLE_GAME, [id, user_id])) !== undefined;
+    return (await this.database.row(VIEWABLE_GAME, { id, user_id })) !== undefined;
   }
 }

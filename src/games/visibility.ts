@@ -3,7 +3,7 @@ import { holdsKey } from '../purchases/ownership/key-owners';
 // Without OFFSET 0, PostgreSQL may read all games that the user administers.
 const ONE_PROBE = 'OFFSET 0';
 
-/** Conditions for a WHERE clause: `game` is the alias of a game, `user` an expression such as `$1`. */
+/** Conditions for a WHERE clause: `game` is the alias of a game, `user` an expression such as `$user_id`. */
 export const canEdit = (game: string, user: string) => editable(game, user, administers(game, user));
 
 const editable = (game: string, user: string, administered: string) =>

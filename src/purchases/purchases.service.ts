@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
-import { longRead, read } from '../platform/database/statement';
+import { longRead, read, type Values } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import type { RowsOrSlices } from '../platform/output/list-streams';
@@ -10,7 +10,7 @@ import { PURCHASE, type PurchaseRow } from './purchase.row';
 // Maximum number of rows of one statement. It is low because a bundle may have thousands of games.
 export const MAX_SLICE = 100;
 
-/** `bought` selects the purchases of the game by $3. */
+/** `bought` selects the purchases of the game by `$user_id` or `$email`. */
 const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
   JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'`;
 
@@ -24,7 +24,7 @@ const lookup = (name: string, bought: string) =>
   read<PurchaseRow>(
     name,
     `SELECT p.* FROM games g LEFT JOIN LATERAL (SELECT ${PURCHASE} FROM ${completed(bought)}) p ON true
-     WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY ${NEWEST_FIRST} LIMIT ${MAX_SLICE + 1}`,
+     WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')} ORDER BY ${NEWEST_FIRST} LIMIT ${MAX_SLICE + 1}`,
   );
 
 const purchaseSlices = (name: string, bought: string) =>
@@ -33,15 +33,15 @@ const purchaseSlices = (name: string, bought: string) =>
     `SELECT array_agg(p.id ORDER BY p.place)::text AS ids
      FROM games g CROSS JOIN LATERAL (
        SELECT p.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${completed(bought)}) p
-     WHERE g.id = $1 AND ${canEdit('g', '$2')}
+     WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')}
      GROUP BY (p.place - 1) / ${MAX_SLICE} ORDER BY (p.place - 1) / ${MAX_SLICE}`,
-    'user $2',
+    'user $editor_id',
   );
 
 const SLICE = longRead<PurchaseRow>(
   'purchases_slice',
   `SELECT ${PURCHASE}
-   FROM unnest($1::bigint[]) WITH ORDINALITY AS listed (id, place)
+   FROM unnest($ids::bigint[]) WITH ORDINALITY AS listed (id, place)
    JOIN purchases p ON p.id = listed.id AND p.status = 'complete' ORDER BY listed.place`,
 );
 
@@ -55,12 +55,12 @@ export const boughtBy = (user: string, butFrom = '') => `
   FROM user_emails ue CROSS JOIN LATERAL (${boughtFrom('ue.email')} OFFSET 0) from_address
   WHERE ue.user_id = ${user} AND ue.verified ${butFrom && `AND ue.email <> ${butFrom}`}`;
 
-const BY_USER = boughtBy('$3');
-/** Purchases of the game `g` with the email address $3, and by the account that verified it. */
-const BY_EMAIL = `${boughtFrom('lower_ascii($3)')}
+const BY_USER = boughtBy('$user_id');
+/** Purchases of the game `g` with the email address, and by the account that verified it. */
+const BY_EMAIL = `${boughtFrom('lower_ascii($email)')}
    UNION ALL SELECT by_owner.purchase_id
-   FROM (SELECT user_id FROM user_emails WHERE email = lower_ascii($3) AND verified OFFSET 0) owner
-   CROSS JOIN LATERAL (${boughtBy('owner.user_id', 'lower_ascii($3)')} OFFSET 0) by_owner`;
+   FROM (SELECT user_id FROM user_emails WHERE email = lower_ascii($email) AND verified OFFSET 0) owner
+   CROSS JOIN LATERAL (${boughtBy('owner.user_id', 'lower_ascii($email)')} OFFSET 0) by_owner`;
 
 export const PURCHASES_BY_USER = lookup('purchases_by_user', BY_USER);
 export const PURCHASES_BY_EMAIL = lookup('purchases_by_email', BY_EMAIL);
@@ -76,7 +76,7 @@ export class PurchasesService {
     { game_id, email, user_id }: PurchasesRequest,
     editor_id: number,
   ): Promise<RowsOrSlices<PurchaseRow>> {
-    const asked = [game_id, editor_id, user_id ?? email];
+    const asked = { game_id, editor_id, user_id, email };
     const rows = await this.database.rows(
       user_id === undefined ? PURCHASES_BY_EMAIL : PURCHASES_BY_USER,
       asked,
@@ -88,8 +88,8 @@ export class PurchasesService {
   }
 
   /** The first statement selects and orders the purchases; the others read them. */
-  private async *slices(statement: typeof SLICES_BY_USER, asked: unknown[]): AsyncGenerator<PurchaseRow[]> {
+  private async *slices(statement: typeof SLICES_BY_USER, asked: Values): AsyncGenerator<PurchaseRow[]> {
     for (const { ids } of await this.database.rows(statement, asked))
-      yield await this.database.rows(SLICE, [ids]);
+      yield await this.database.rows(SLICE, { ids });
   }
 }

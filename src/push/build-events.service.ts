@@ -25,7 +25,7 @@ const ADD = statement<{ id: number }>(
 
 const EVENTS = longRead<Pick<BuildEvent, 'id' | 'type' | 'message' | 'data' | 'created_at'>>(
   'build_events',
-  `SELECT id, type, message, data, created_at FROM build_events WHERE build_id = $1
+  `SELECT id, type, message, data, created_at FROM build_events WHERE build_id = $build_id
    ORDER BY id LIMIT ${MAX_EVENTS + 100}`,
 );
 
@@ -44,7 +44,7 @@ export class BuildEventsService {
   }
 
   async list(build_id: number): Promise<BuildEventResponse[]> {
-    const events = await this.database.rows(EVENTS, [build_id]);
+    const events = await this.database.rows(EVENTS, { build_id });
     return events.map((event) => ({ ...event, created_at: modernTimestamp(event.created_at) }));
   }
 }

@@ -16,17 +16,17 @@ const MAX_ERROR = 1000;
 // A completed build stays completed.
 const FAIL = statement<{ game_id: number; attempts: number }>(
   'fail_build',
-  `WITH job AS (DELETE FROM build_jobs WHERE build_id = $1 RETURNING attempts),
+  `WITH job AS (DELETE FROM build_jobs WHERE build_id = $build_id RETURNING attempts),
    build AS (
-     UPDATE builds SET state = 'failed', error = $2, expires_at = NULL, updated_at = now()
-     WHERE id = $1 AND state IN ('started', 'processing') RETURNING game_id)
+     UPDATE builds SET state = 'failed', error = $text, expires_at = NULL, updated_at = now()
+     WHERE id = $build_id AND state IN ('started', 'processing') RETURNING game_id)
    SELECT build.game_id, coalesce((SELECT attempts FROM job), 0) AS attempts FROM build`,
 );
 
 /** Locks the game, so that this and a push that creates the build's channel wait for each other. */
 const LOCK_CHANNELS = statement(
   'lock_channels_of_build',
-  'SELECT FROM games g JOIN builds b ON b.game_id = g.id WHERE b.id = $1 FOR NO KEY UPDATE OF g',
+  'SELECT FROM games g JOIN builds b ON b.game_id = g.id WHERE b.id = $build_id FOR NO KEY UPDATE OF g',
 );
 
 // Deletes an upload only if a push created it, no user has edited it, and its channel has no builds that
@@ -34,7 +34,7 @@ const LOCK_CHANNELS = statement(
 const DELETE_EMPTY_CHANNEL = statement(
   'delete_empty_channel',
   `DELETE FROM uploads u USING builds b
-   WHERE b.id = $1 AND u.game_id = b.game_id AND u.channel_name = b.channel_name AND u.updated_at = u.created_at
+   WHERE b.id = $build_id AND u.game_id = b.game_id AND u.channel_name = b.channel_name AND u.updated_at = u.created_at
      AND EXISTS (
        SELECT FROM builds o
        WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.created_at = u.created_at)
@@ -45,7 +45,7 @@ const DELETE_EMPTY_CHANNEL = statement(
 
 const SESSIONS = statement<{ session_id: string }>(
   'build_sessions_to_discard',
-  `WITH found AS (SELECT id, session_id FROM build_files WHERE build_id = $1 AND session_id IS NOT NULL)
+  `WITH found AS (SELECT id, session_id FROM build_files WHERE build_id = $build_id AND session_id IS NOT NULL)
    UPDATE build_files f SET session_id = NULL FROM found WHERE f.id = found.id RETURNING found.session_id`,
 );
 
@@ -68,16 +68,16 @@ export class BuildFailures {
   ): Promise<boolean> {
     const text = error.slice(0, MAX_ERROR);
     const failed = await this.database.transaction(async (db) => {
-      await this.database.rows(LOCK_CHANNELS, [build_id], db);
+      await this.database.rows(LOCK_CHANNELS, { build_id }, db);
       if (!(await isAllowed(db))) return undefined;
-      const build = await this.database.row(FAIL, [build_id, text], db);
+      const build = await this.database.row(FAIL, { build_id, text }, db);
       if (!build) return undefined;
       const rows = await this.database.execute(
         [
-          bind(SESSIONS, [build_id]),
+          bind(SESSIONS, { build_id }),
           bind(ADD_EVENT, { build_id, type: 'failed', message: text, data: null }),
-          bind(ANNOUNCE_FAILED, [build_id]),
-          bind(DELETE_EMPTY_CHANNEL, [build_id]),
+          bind(ANNOUNCE_FAILED, { build_id }),
+          bind(DELETE_EMPTY_CHANNEL, { build_id }),
         ],
         db,
       );

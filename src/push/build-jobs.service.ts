@@ -51,7 +51,7 @@ const JOB = statement<JobRow>(
    JOIN build_files signature ON signature.build_id = b.id AND signature.type = 'signature'
    LEFT JOIN builds p ON p.id = b.parent_build_id
    LEFT JOIN build_files ps ON ps.build_id = p.id AND ps.type = 'signature'
-   WHERE b.id = $1`,
+   WHERE b.id = $build_id`,
 );
 
 const COMPLETE = statement<{ game_id: number }>(
@@ -72,7 +72,7 @@ const COMPLETE = statement<{ game_id: number }>(
 
 const LATE = statement<{ id: number }>(
   'late_builds',
-  `SELECT id FROM builds WHERE expires_at <= $1 ORDER BY expires_at LIMIT 100`,
+  `SELECT id FROM builds WHERE expires_at <= $now ORDER BY expires_at LIMIT 100`,
 );
 
 /** A claim, with its start for the metrics. */
@@ -131,8 +131,9 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   /** Fails builds that aren't complete in time, and those whose processes were killed too often. */
   async sweep(): Promise<void> {
     try {
-      const now = [new Date(this.clock.now())];
-      for (const { id } of await this.database.rows(LATE, now)) await this.failures.fail(id, LATE_MESSAGE);
+      const now = new Date(this.clock.now());
+      for (const { id } of await this.database.rows(LATE, { now }))
+        await this.failures.fail(id, LATE_MESSAGE);
       for (const { id } of await this.queue.givenUp())
         if (await this.failures.fail(id, GIVEN_UP_MESSAGE)) this.metrics.ended('failed', 0);
       await this.metrics.readOldest();
@@ -184,7 +185,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private async process(claim: Attempt, folder: string, signal: AbortSignal): Promise<void> {
     const { build_id, attempt, started } = claim;
-    const job = await this.database.row(JOB, [build_id]);
+    const job = await this.database.row(JOB, { build_id });
     if (!job) return;
     const { game_id, created_at, patch_session, signature_session } = job;
     await this.failures.deleteStored(game_id, build_id, attempt - 1);
@@ -239,7 +240,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
             signature_size: signature.size,
           }),
           bind(ADD_EVENT, { build_id, type: 'completed', message: 'The build is complete.', data: null }),
-          bind(ANNOUNCE_COMPLETED, [build_id]),
+          bind(ANNOUNCE_COMPLETED, { build_id }),
         ],
         db,
       );

@@ -21,7 +21,7 @@ export const BUILD_EVENTS = [BUILD_COMPLETED, BUILD_FAILED];
 const announcement = (type: EventType, state: string) =>
   announceToEditors(type, {
     from: 'builds b',
-    where: `b.id = $1 AND b.state = '${state}'`,
+    where: `b.id = $build_id AND b.state = '${state}'`,
     subject_id: 'b.id',
     game_ids: 'ARRAY[b.game_id]',
     fields: {
@@ -34,8 +34,8 @@ const announcement = (type: EventType, state: string) =>
     },
   });
 
-/** A statement of the transaction that completes the build $1. */
+/** A statement of the transaction that completes the build. */
 export const ANNOUNCE_COMPLETED = announcement(BUILD_COMPLETED, 'completed');
 
-/** A statement of the transaction in which the build $1 fails. */
+/** A statement of the transaction in which the build fails. */
 export const ANNOUNCE_FAILED = announcement(BUILD_FAILED, 'failed');

@@ -60,7 +60,7 @@ export class BuildMetrics {
 
   /** Call this regularly, because a scrape doesn't wait for the database. */
   async readOldest(): Promise<void> {
-    const job = await this.database.row(OLDEST, []);
+    const job = await this.database.row(OLDEST, {});
     this.oldest = job ? Math.max(0, this.clock.now() - Date.parse(job.created_at)) / 1000 : 0;
   }
 }

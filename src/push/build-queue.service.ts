@@ -34,7 +34,7 @@ const CLAIM = statement<{ build_id: number; attempts: number; owner_id: number }
 
 const RENEW = statement<{ build_id: number }>(
   'renew_build_job',
-  'UPDATE build_jobs SET leased_until = $3 WHERE build_id = $1 AND lease = $2 RETURNING build_id',
+  'UPDATE build_jobs SET leased_until = $leased_until WHERE build_id = $build_id AND lease = $lease RETURNING build_id',
 );
 
 const RELEASE = statement(
@@ -45,12 +45,12 @@ const RELEASE = statement(
 
 const LOCK_JOB = statement<{ build_id: number }>(
   'lock_build_job',
-  'SELECT build_id FROM build_jobs WHERE build_id = $1 AND lease = $2 FOR UPDATE',
+  'SELECT build_id FROM build_jobs WHERE build_id = $build_id AND lease = $lease FOR UPDATE',
 );
 
 const GIVEN_UP = statement<{ id: number }>(
   'given_up_builds',
-  `SELECT build_id AS id FROM build_jobs WHERE attempts >= ${MAX_ATTEMPTS} AND leased_until <= $1 LIMIT 100`,
+  `SELECT build_id AS id FROM build_jobs WHERE attempts >= ${MAX_ATTEMPTS} AND leased_until <= $now LIMIT 100`,
 );
 
 /** A job that this process has claimed. */
@@ -86,7 +86,9 @@ export class BuildQueue {
 
   /** Returns false if another process has taken the job over. */
   async renew({ build_id, lease }: Claim): Promise<boolean> {
-    return (await this.database.row(RENEW, [build_id, lease, this.after(LEASE_MS)])) !== undefined;
+    return (
+      (await this.database.row(RENEW, { build_id, lease, leased_until: this.after(LEASE_MS) })) !== undefined
+    );
   }
 
   /** Lets another attempt begin after `wait_ms`. `isCounted`: whether the attempt that ends counts as one. */
@@ -97,12 +99,12 @@ export class BuildQueue {
 
   /** Locks the job in a transaction, unless another process has taken it over. */
   async hasLease({ build_id, lease }: Claim, db: EntityManager): Promise<boolean> {
-    return (await this.database.row(LOCK_JOB, [build_id, lease], db)) !== undefined;
+    return (await this.database.row(LOCK_JOB, { build_id, lease }, db)) !== undefined;
   }
 
   /** Builds whose processes were killed too often. */
   givenUp(): Promise<{ id: number }[]> {
-    return this.database.rows(GIVEN_UP, [this.after(0)]);
+    return this.database.rows(GIVEN_UP, { now: this.after(0) });
   }
 
   private after(milliseconds: number): Date {

@@ -32,7 +32,7 @@ const FILES = read<Pick<Build, 'game_id'> & (FileRow | { id: null })>(
      UNION ALL
      SELECT b.id, b.size, 'archive', b.created_at, coalesce(b.updated_at, b.created_at), b.file_key, b.file_url, 'uploaded'
      WHERE b.state = 'completed' AND b.size IS NOT NULL) f ON true
-   WHERE b.id = $1 AND ${canEdit('g', '$2')} ORDER BY f.id`,
+   WHERE b.id = $build_id AND ${canEdit('g', '$user_id')} ORDER BY f.id`,
 );
 
 interface FileSessionRow {
@@ -44,12 +44,12 @@ interface FileSessionRow {
 
 const FILE_SESSION = statement<FileSessionRow>(
   'build_file_session',
-  'SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND type = $2',
+  'SELECT id, session_id, state, size FROM build_files WHERE build_id = $build_id AND type = $type',
 );
 
 const FILE_TO_FINISH = statement<FileSessionRow>(
   'build_file_to_finish',
-  'SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND id = $2',
+  'SELECT id, session_id, state, size FROM build_files WHERE build_id = $build_id AND id = $file_id',
 );
 
 // A file whose session has expired gets a new session. Of two requests, the second changes nothing.
@@ -62,11 +62,14 @@ const CREATE_FILE = statement<{ id: number }>(
    RETURNING id`,
 );
 
-const LOCK_BUILD = statement('lock_pushed_build', 'SELECT id FROM builds WHERE id = $1 FOR NO KEY UPDATE');
+const LOCK_BUILD = statement(
+  'lock_pushed_build',
+  'SELECT id FROM builds WHERE id = $build_id FOR NO KEY UPDATE',
+);
 
 const FINISH_FILE = statement(
   'finish_build_file',
-  `UPDATE build_files SET state = 'uploaded', size = $2, updated_at = now() WHERE id = $1 AND state = 'created'`,
+  `UPDATE build_files SET state = 'uploaded', size = $size, updated_at = now() WHERE id = $file_id AND state = 'created'`,
 );
 
 /** Starts processing the build when both files are uploaded. */
@@ -74,8 +77,8 @@ const START_PROCESSING = statement<{ build_id: number }>(
   'start_processing_build',
   `WITH ready AS (
      UPDATE builds SET state = 'processing', updated_at = now()
-     WHERE id = $1 AND state = 'started' AND 2 = (
-       SELECT count(*) FROM build_files WHERE build_id = $1 AND state = 'uploaded') RETURNING id)
+     WHERE id = $build_id AND state = 'started' AND 2 = (
+       SELECT count(*) FROM build_files WHERE build_id = $build_id AND state = 'uploaded') RETURNING id)
    INSERT INTO build_jobs (build_id) SELECT id FROM ready RETURNING build_id`,
 );
 
@@ -96,7 +99,7 @@ export class PushedFilesService {
   }
 
   private async find(build_id: number, credential: Downloader): Promise<FileRow[]> {
-    const rows = await this.database.rows(FILES, [build_id, credential.user_id]);
+    const rows = await this.database.rows(FILES, { build_id, user_id: credential.user_id });
     if (!rows[0] || !isFor(credential, rows[0].game_id)) throw invalidBuild();
     return rows.flatMap((row) => (row.id === null ? [] : row));
   }
@@ -125,7 +128,7 @@ export class PushedFilesService {
     const { build_id, type } = request;
     const { game_id } = await this.pushes.require(build_id, credential);
     const { file } = await this.idempotency.storedAfter(key, request, async () => {
-      const known = await this.database.row(FILE_SESSION, [build_id, type]);
+      const known = await this.database.row(FILE_SESSION, { build_id, type });
       if (known?.state === 'uploaded') throw apiError(409, 'the file is already complete');
       const current = await this.withSession(known);
       if (current) return { file: current };
@@ -139,7 +142,7 @@ export class PushedFilesService {
       });
       if (created) return { file: { id: created.id, session_id } };
       await this.sessions.discard(session_id);
-      const other = await this.withSession(await this.database.row(FILE_SESSION, [build_id, type]));
+      const other = await this.withSession(await this.database.row(FILE_SESSION, { build_id, type }));
       if (!other) throw notStarted();
       return { file: other };
     });
@@ -162,14 +165,14 @@ export class PushedFilesService {
     const { build_id, file_id, size } = request;
     await this.pushes.require(build_id, credential);
     const { file } = await this.idempotency.once(key, request, async (manager) => {
-      const file = await this.database.row(FILE_TO_FINISH, [build_id, file_id]);
+      const file = await this.database.row(FILE_TO_FINISH, { build_id, file_id });
       if (!file) throw invalidBuildFile();
       if ((await this.uploadedSize(file)) !== size) throw badRequest('size differs from the uploaded file');
       await this.database.execute(
         [
-          bind(LOCK_BUILD, [build_id]),
-          bind(FINISH_FILE, [file_id, size]),
-          bind(START_PROCESSING, [build_id]),
+          bind(LOCK_BUILD, { build_id }),
+          bind(FINISH_FILE, { file_id, size }),
+          bind(START_PROCESSING, { build_id }),
         ],
         manager,
       );

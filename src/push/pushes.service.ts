@@ -30,17 +30,17 @@ export const MAX_CHANNELS = 500;
 
 const LOCK_GAME = statement(
   'lock_game_of_push',
-  `SELECT g.id FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')} FOR NO KEY UPDATE OF g`,
-  'game $1',
+  `SELECT g.id FROM games g WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} FOR NO KEY UPDATE OF g`,
+  'game $game_id',
 );
 
 const QUOTA = statement<{ unfinished: number; channels: number }>(
   'push_quota',
   `SELECT (SELECT count(*) FROM games og JOIN builds b ON b.game_id = og.id AND b.expires_at IS NOT NULL
            WHERE og.user_id = g.user_id) AS unfinished,
-     CASE WHEN EXISTS (SELECT FROM uploads WHERE game_id = g.id AND channel_name = $2) THEN 0
+     CASE WHEN EXISTS (SELECT FROM uploads WHERE game_id = g.id AND channel_name = $channel) THEN 0
        ELSE (SELECT count(*) FROM uploads WHERE game_id = g.id) END AS channels
-   FROM games g WHERE g.id = $1`,
+   FROM games g WHERE g.id = $game_id`,
 );
 
 /** The newest build `b` that upload tools can compare with: its files are stored, and it has a signature. */
@@ -82,13 +82,13 @@ const PUSHED_COLUMNS = `${BUILD_ROW}, b.hidden, b.error`;
 const BUILD = read<PushedRow>(
   'edited_build',
   `SELECT ${PUSHED_COLUMNS}, b.channel_name, g.slug
-   FROM builds b JOIN games g ON g.id = b.game_id WHERE b.id = $1 AND ${canEdit('g', '$2')}`,
+   FROM builds b JOIN games g ON g.id = b.game_id WHERE b.id = $build_id AND ${canEdit('g', '$user_id')}`,
 );
 
 const PUBLISH = statement<{ id: number }>(
   'publish_build',
   `UPDATE builds SET hidden = false, updated_at = CASE WHEN hidden THEN now() ELSE updated_at END
-   WHERE id = $1 AND state <> 'failed' RETURNING id`,
+   WHERE id = $build_id AND state <> 'failed' RETURNING id`,
 );
 
 // Reads only the newest builds of each game, because a game can have many.
@@ -130,9 +130,9 @@ export class PushesService {
       this.inTransaction(manager, async (db) => {
         const quota = await this.database.execute(
           [
-            bind(LOCK_GAME, [game_id, credential.user_id]),
-            bind(LOCK_OWNER, [game_id]),
-            bind(QUOTA, [game_id, channel]),
+            bind(LOCK_GAME, { game_id, user_id: credential.user_id }),
+            bind(LOCK_OWNER, { game_id }),
+            bind(QUOTA, { game_id, channel }),
           ],
           db,
         );
@@ -160,7 +160,7 @@ export class PushesService {
 
   /** A build of a game that the caller can edit. */
   async require(build_id: number, credential: Downloader): Promise<PushedRow> {
-    const build = await this.database.row(BUILD, [build_id, credential.user_id]);
+    const build = await this.database.row(BUILD, { build_id, user_id: credential.user_id });
     if (!build || !isFor(credential, build.game_id)) throw invalidBuild();
     return build;
   }
@@ -192,7 +192,8 @@ export class PushesService {
     const { build_id } = request;
     await this.require(build_id, credential);
     await this.idempotency.once(key, request, async (manager) => {
-      if (!(await this.database.row(PUBLISH, [build_id], manager))) throw apiError(409, 'the build has failed');
+      if (!(await this.database.row(PUBLISH, { build_id }, manager)))
+        throw apiError(409, 'the build has failed');
       return { success: true };
     });
   }

@@ -17,7 +17,7 @@ export interface PrunedBuild {
 
 const SLICE = 100;
 
-/** Builds after $2 that have files and are older than the newest $1 of their channel. */
+/** Builds after `$after` that have files and are older than the newest `$keep` of their channel. */
 const PRUNABLE = longRead<PrunedBuild>(
   'prunable_builds',
   `SELECT b.id, u.username || '/' || g.slug AS game, b.channel_name, b.version, b.user_version,
@@ -26,10 +26,10 @@ const PRUNABLE = longRead<PrunedBuild>(
    CROSS JOIN LATERAL (
      SELECT coalesce(sum(f.size), 0)::bigint AS bytes, count(*) AS number FROM build_files f
      WHERE f.build_id = b.id AND f.file_key IS NOT NULL) files
-   WHERE b.id > $2 AND (b.size IS NOT NULL OR files.number > 0) AND ${IS_PRUNABLE}
+   WHERE b.id > $after AND (b.size IS NOT NULL OR files.number > 0) AND ${IS_PRUNABLE}
      AND (SELECT count(*) FROM (
             SELECT FROM builds n WHERE n.game_id = b.game_id AND n.channel_name = b.channel_name
-              AND n.state = 'completed' AND n.id > b.id LIMIT $1) newer) >= $1
+              AND n.state = 'completed' AND n.id > b.id LIMIT $keep) newer) >= $keep
    ORDER BY b.id LIMIT ${SLICE}`,
 );
 
@@ -45,7 +45,7 @@ export class BuildPruning {
   async *prunable(keep: number): AsyncGenerator<PrunedBuild> {
     let after = 0;
     for (;;) {
-      const slice = await this.database.rows(PRUNABLE, [keep, after]);
+      const slice = await this.database.rows(PRUNABLE, { keep, after });
       yield* slice;
       if (slice.length < SLICE) return;
       after = slice.at(-1)!.id;
@@ -55,7 +55,7 @@ export class BuildPruning {
   /** Returns false if the build is in use. */
   async prune({ id }: PrunedBuild): Promise<boolean> {
     const keys = await this.database.transaction(async (db) => {
-      const rows = await this.database.execute([bind(LOCK_BUILD, [id]), bind(PRUNE_BUILD, [id])], db);
+      const rows = await this.database.execute([bind(LOCK_BUILD, { id }), bind(PRUNE_BUILD, { id })], db);
       const pruned = rows(PRUNE_BUILD).flatMap(({ file_key }) => file_key ?? []);
       await this.unused.record(pruned, db);
       return pruned;

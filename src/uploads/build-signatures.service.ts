@@ -37,16 +37,16 @@ const UNSIGNED = `SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FRO
   WHERE b.state = 'completed' AND b.file_key ILIKE '%.zip'
     AND NOT EXISTS (SELECT FROM build_files o WHERE o.build_id = b.id AND o.type = 'signature')`;
 
-/** Builds after $1; $2: only those of one game. */
+/** Builds after `$after`; `$game_id`: only those of one game. */
 const UNSIGNED_SLICE = longRead<UnsignedBuild>(
   'unsigned_builds',
-  `${UNSIGNED} AND b.id > $1 AND ($2::bigint IS NULL OR b.game_id = $2) ORDER BY b.id LIMIT ${SLICE}`,
+  `${UNSIGNED} AND b.id > $after AND ($game_id::bigint IS NULL OR b.game_id = $game_id) ORDER BY b.id LIMIT ${SLICE}`,
 );
 
 const NEWEST_UNSIGNED = longRead<UnsignedBuild>(
   'newest_unsigned_build',
   `${UNSIGNED} AND b.id = (
-     SELECT o.id FROM builds o WHERE o.game_id = $1 AND o.channel_name = $2 AND o.state = 'completed' AND o.size IS NOT NULL
+     SELECT o.id FROM builds o WHERE o.game_id = $game_id AND o.channel_name = $channel_name AND o.state = 'completed' AND o.size IS NOT NULL
      ORDER BY o.id DESC LIMIT 1)`,
 );
 
@@ -65,7 +65,7 @@ export class BuildSignatures {
   async *unsigned(game_id?: number): AsyncGenerator<UnsignedBuild> {
     let after = 0;
     for (;;) {
-      const slice = await this.database.rows(UNSIGNED_SLICE, [after, game_id ?? null]);
+      const slice = await this.database.rows(UNSIGNED_SLICE, { after, game_id: game_id ?? null });
       yield* slice;
       if (slice.length < SLICE) return;
       after = slice.at(-1)!.id;
@@ -74,7 +74,7 @@ export class BuildSignatures {
 
   /** Signs the newest build of a channel, if it is a zip archive. Returns why the archive can't have a signature. */
   async signNewest({ game_id, channel_name }: Channel, signal: AbortSignal): Promise<string | undefined> {
-    const [build] = await this.database.rows(NEWEST_UNSIGNED, [game_id, channel_name]);
+    const [build] = await this.database.rows(NEWEST_UNSIGNED, { game_id, channel_name });
     return build && this.sign(build, signal);
   }
 

@@ -18,7 +18,7 @@ export interface Download {
 /** Returns the sessions that were not counted before. */
 const NEW_SESSIONS = statement<{ uuid: string }>(
   'new_download_sessions',
-  `INSERT INTO counted_downloads (uuid) SELECT DISTINCT unnest($1::uuid[]) ON CONFLICT DO NOTHING RETURNING uuid`,
+  `INSERT INTO counted_downloads (uuid) SELECT DISTINCT unnest($uuids::uuid[]) ON CONFLICT DO NOTHING RETURNING uuid`,
 );
 
 /**
@@ -62,7 +62,7 @@ export class DownloadCounts implements BeforeApplicationShutdown {
     await this.database.transaction(async (db) => {
       const uuids = [...inSessions.keys()];
       const getRows = await this.database.execute(
-        [bind(SHORT_LOCK_TIMEOUT, []), bind(NEW_SESSIONS, [uuids])],
+        [bind(SHORT_LOCK_TIMEOUT, {}), bind(NEW_SESSIONS, { uuids })],
         db,
       );
       const sessions = getRows(NEW_SESSIONS);
@@ -79,8 +79,8 @@ export class DownloadCounts implements BeforeApplicationShutdown {
 }
 
 /** The IDs and how often each occurs. */
-function totals(ids: number[]): [ids: number[], counts: number[]] {
+function totals(ids: number[]): { ids: number[]; counts: number[] } {
   const counts = new Map<number, number>();
   for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
-  return [[...counts.keys()], [...counts.values()]];
+  return { ids: [...counts.keys()], counts: [...counts.values()] };
 }

@@ -9,7 +9,7 @@ import { badRequest } from '../platform/errors/api-error';
 import { FILE_UPLOAD_LIFETIME } from './file-upload.entity';
 import { LOCK_OWNER } from './lock-owner';
 
-/** Size of all files of the games of the user $1, stored or being uploaded. */
+/** Size of all files of the games of the user, stored or being uploaded. */
 const USED_BYTES = statement<{ bytes: number }>(
   'file_quota_used',
   `SELECT coalesce(sum(f.bytes), 0)::float8 AS bytes FROM games g CROSS JOIN LATERAL (
@@ -18,8 +18,8 @@ const USED_BYTES = statement<{ bytes: number }>(
      UNION ALL SELECT f.size FROM builds b JOIN build_files f ON f.build_id = b.id
        WHERE b.game_id = g.id AND f.file_key IS NOT NULL
      UNION ALL SELECT size FROM file_uploads
-       WHERE game_id = g.id AND state IN ('receiving', 'storing') AND created_at > $2::timestamptz - ${FILE_UPLOAD_LIFETIME}) f
-   WHERE g.user_id = $1`,
+       WHERE game_id = g.id AND state IN ('receiving', 'storing') AND created_at > $now::timestamptz - ${FILE_UPLOAD_LIFETIME}) f
+   WHERE g.user_id = $owner_id`,
 );
 
 /** The limit of all files of the games of one owner, FILES_QUOTA_BYTES. */
@@ -38,10 +38,10 @@ export class FileQuota {
   async requireSpace(game_id: number, bytes: number, db: EntityManager): Promise<void> {
     const { FILES_QUOTA_BYTES: quota } = this.settings;
     if (quota === 0) return;
-    const owner = await this.database.row(LOCK_OWNER, [game_id], db);
+    const owner = await this.database.row(LOCK_OWNER, { game_id }, db);
     if (!owner) throw invalidGame();
     const now = new Date(this.clock.now());
-    const used = await this.database.row(USED_BYTES, [owner.owner_id, now], db);
+    const used = await this.database.row(USED_BYTES, { owner_id: owner.owner_id, now }, db);
     if (used!.bytes + bytes > quota) throw badRequest('the files of the owner exceed the quota');
   }
 }

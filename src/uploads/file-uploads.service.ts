@@ -61,20 +61,20 @@ export const PENDING_UPLOADS = longRead<PendingUpload>(
 /** Only one of two requests gets the file to store. A process that was killed loses it when its lease ends. */
 const CLAIM = statement<FileUpload>(
   'claim_file_upload',
-  `UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $3::timestamptz + interval '${LEASE_MS} ms'
-   WHERE id = $1 AND game_id = $2
-     AND (state IN ('receiving', 'failed') OR (state = 'storing' AND (leased_until < $3) IS NOT FALSE))
+  `UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $now::timestamptz + interval '${LEASE_MS} ms'
+   WHERE id = $id AND game_id = $game_id
+     AND (state IN ('receiving', 'failed') OR (state = 'storing' AND (leased_until < $now) IS NOT FALSE))
    RETURNING *`,
 );
 
 const RENEW = statement(
   'renew_file_upload',
-  `UPDATE file_uploads SET leased_until = $2::timestamptz + interval '${LEASE_MS} ms' WHERE id = $1 AND state = 'storing'`,
+  `UPDATE file_uploads SET leased_until = $now::timestamptz + interval '${LEASE_MS} ms' WHERE id = $id AND state = 'storing'`,
 );
 
 const RELEASE = statement(
   'release_file_upload',
-  `UPDATE file_uploads SET state = $2, error = $3, leased_until = NULL WHERE id = $1 AND state = 'storing'`,
+  `UPDATE file_uploads SET state = $state, error = $error, leased_until = NULL WHERE id = $id AND state = 'storing'`,
 );
 
 const DISCARD = statement<{ id: string }>(
@@ -158,7 +158,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     const { id } = await this.sessions.create(game_id, file.size);
     try {
       await this.database.transaction(async (db) => {
-        if (!(await this.database.row(LOCK_GAME, [game_id, user_id], db))) throw invalidGame();
+        if (!(await this.database.row(LOCK_GAME, { game_id, user_id }, db))) throw invalidGame();
         await this.quota.requireSpace(game_id, file.size, db);
         const created_at = this.now as unknown as string;
         await db.insert(FileUpload, { ...file, id, created_at });
@@ -177,7 +177,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     const session = await this.sessions.find(id);
     if (found.state !== 'storing' && !(session && isComplete(session)))
       throw apiError(409, 'the file isn’t complete');
-    const claimed = await this.database.row(CLAIM, [id, game_id, this.now]);
+    const claimed = await this.database.row(CLAIM, { id, game_id, now: this.now });
     if (claimed) this.storeInBackground(claimed, editor);
     return claimed ? { ...found, state: 'storing', error: null } : this.status(game_id, id, editor.user_id);
   }
@@ -211,7 +211,7 @@ export class FileUploadsService implements OnApplicationShutdown {
 
   private async store(file: FileUpload, editor: Editor): Promise<void> {
     const { id } = file;
-    const renew = () => void this.database.rows(RENEW, [id, this.now]).catch(() => undefined);
+    const renew = () => void this.database.rows(RENEW, { id, now: this.now }).catch(() => undefined);
     const timer = setInterval(renew, LEASE_MS / 3).unref();
     try {
       await this.inTurn(editor.user_id, () => this.storeFile(file, editor));
@@ -225,13 +225,13 @@ export class FileUploadsService implements OnApplicationShutdown {
   private async fail(id: string, error: Error): Promise<void> {
     if (this.stopping.signal.aborted) {
       // Another process, or this one when it has restarted, can store it.
-      await this.database.rows(RELEASE, [id, 'receiving', null]);
+      await this.database.rows(RELEASE, { id, state: 'receiving', error: null });
       return;
     }
     const isExpected = error instanceof Rejected || error instanceof ApiError;
     if (!isExpected) this.log.error(error);
     const text = error instanceof Rejected ? error.message : 'The file could not be stored. Try again.';
-    await this.database.rows(RELEASE, [id, 'failed', text]);
+    await this.database.rows(RELEASE, { id, state: 'failed', error: text });
   }
 
   private async storeFile(file: FileUpload, editor: Editor): Promise<void> {
@@ -272,7 +272,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     { user_id }: Editor,
   ): Promise<Recorded> {
     const { id, game_id, filename, traits, replaces } = file;
-    if (!(await this.database.row(LOCK_GAME, [game_id, user_id], db)))
+    if (!(await this.database.row(LOCK_GAME, { game_id, user_id }, db)))
       throw new Rejected('You can no longer edit the game.');
     // If this process lost its lease, another process may have listed the file already.
     const claimed = await db.update(

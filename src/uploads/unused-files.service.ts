@@ -14,10 +14,10 @@ const ANNOUNCED_MS = 24 * 3600 * 1000;
 /** The wait after a file couldn't be deleted, so that it doesn't keep the others from being deleted. */
 const RETRY_MS = 10 * 60_000;
 
-/** The files with the keys $1 are deleted at $2. */
+/** The files with these keys are deleted at `$due_at`. */
 const RECORD_UNUSED = statement<{ file_key: string }>(
   'record_unused_files',
-  `INSERT INTO unused_files (file_key, due_at) SELECT DISTINCT unnest($1::text[]), $2::timestamptz
+  `INSERT INTO unused_files (file_key, due_at) SELECT DISTINCT unnest($file_keys::text[]), $due_at::timestamptz
    ON CONFLICT (file_key) DO UPDATE SET due_at = least(unused_files.due_at, EXCLUDED.due_at)`,
 );
 
@@ -35,20 +35,23 @@ const IS_USED = `(EXISTS (SELECT FROM uploads WHERE ${IS_ELSEWHERE}) OR EXISTS (
 // Times of this process have no microseconds, unlike those of the database.
 const IS_DUE = (due_at: string, now: string) => `date_trunc('milliseconds', ${due_at}) <= ${now}`;
 
-/** The files that are due at $1 after the key $2; $3: only these. */
+/** The files that are due at `$now` after the key `$after`; `$keys`: only these. */
 const DUE = longRead<{ file_key: string; is_used: boolean }>(
   'due_unused_files',
   `SELECT q.file_key, ${IS_USED} FROM unused_files q
-   WHERE ${IS_DUE('q.due_at', '$1')} AND q.file_key > $2 AND ($3::text[] IS NULL OR q.file_key = ANY ($3))
+   WHERE ${IS_DUE('q.due_at', '$now')} AND q.file_key > $after AND ($keys::text[] IS NULL OR q.file_key = ANY ($keys))
    ORDER BY q.file_key LIMIT ${SLICE}`,
 );
 
 const FORGET = statement(
   'forget_unused_files',
-  `DELETE FROM unused_files WHERE file_key = ANY ($1::text[]) AND ${IS_DUE('due_at', '$2')}`,
+  `DELETE FROM unused_files WHERE file_key = ANY ($file_keys::text[]) AND ${IS_DUE('due_at', '$now')}`,
 );
 
-const POSTPONE = statement('postpone_unused_file', 'UPDATE unused_files SET due_at = $2 WHERE file_key = $1');
+const POSTPONE = statement(
+  'postpone_unused_file',
+  'UPDATE unused_files SET due_at = $due_at WHERE file_key = $file_key',
+);
 
 /** Deletes stored files that no record uses, including those of processes that were killed. */
 @Injectable()
@@ -83,7 +86,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
    */
   async announce(file_key: string): Promise<void> {
     const due = new Date(this.clock.now() + ANNOUNCED_MS);
-    await this.database.rows(RECORD_UNUSED, [[file_key], due]);
+    await this.database.rows(RECORD_UNUSED, { file_keys: [file_key], due_at: due });
   }
 
   /**
@@ -93,7 +96,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
   async record(keys: readonly (string | null)[], db?: EntityManager): Promise<void> {
     const known = keys.filter((key) => key !== null);
     if (known.length === 0) return;
-    await this.database.rows(RECORD_UNUSED, [known, new Date(this.clock.now())], db);
+    await this.database.rows(RECORD_UNUSED, { file_keys: known, due_at: new Date(this.clock.now()) }, db);
   }
 
   /** Deletes files that no record uses. Failures are logged, and repeated by the next sweep. */
@@ -120,10 +123,10 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
     let after = '';
     try {
       for (;;) {
-        const slice = await this.database.rows(DUE, [now, after, keys]);
+        const slice = await this.database.rows(DUE, { now, after, keys });
         for (const { file_key, is_used } of slice) {
           if (!is_used) await this.deleteOne(file_key);
-          await this.database.rows(FORGET, [[file_key], now]);
+          await this.database.rows(FORGET, { file_keys: [file_key], now });
         }
         if (slice.length < SLICE) return;
         after = slice.at(-1)!.file_key;
@@ -137,7 +140,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
     try {
       await this.storage.delete(file_key);
     } catch (error) {
-      await this.database.rows(POSTPONE, [file_key, new Date(this.clock.now() + RETRY_MS)]);
+      await this.database.rows(POSTPONE, { file_key, due_at: new Date(this.clock.now() + RETRY_MS) });
       throw error;
     }
   }

@@ -13,26 +13,26 @@ import { invalidUpload } from './uploads.service';
 
 export const MAX_LISTED = 1000;
 
-/** All uploads, or only $3. No row: the user can't edit the game. A row of nulls: the game has no uploads. */
+/** All uploads, or only one. No row: the user can't edit the game. A row of nulls: the game has no uploads. */
 export const OWN_UPLOADS = longRead<FlatUploadRow | { id: null }>(
   'own_uploads',
   `SELECT f.* FROM games g LEFT JOIN LATERAL (
-     ${uploadsWith('f.game_id = g.id AND ($3::bigint IS NULL OR f.id = $3)')} ORDER BY f.position, f.id LIMIT ${MAX_LISTED}) f ON true
-   WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY f.position, f.id`,
-  'user $2',
+     ${uploadsWith('f.game_id = g.id AND ($upload_id::bigint IS NULL OR f.id = $upload_id)')} ORDER BY f.position, f.id LIMIT ${MAX_LISTED}) f ON true
+   WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} ORDER BY f.position, f.id`,
+  'user $user_id',
 );
 
 /** Locks the game before every change of its uploads, so that concurrent changes see each other. */
 export const LOCK_GAME = statement<{ id: number }>(
   'uploads_lock_game',
-  `SELECT g.id FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')} FOR NO KEY UPDATE OF g`,
-  'game $1',
+  `SELECT g.id FROM games g WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} FOR NO KEY UPDATE OF g`,
+  'game $game_id',
 );
 
 const MOVE = statement(
   'uploads_move',
-  `UPDATE uploads f SET position = moved.position FROM unnest($2::bigint[]) WITH ORDINALITY AS moved (id, position)
-   WHERE f.id = moved.id AND f.game_id = $1 AND f.position <> moved.position`,
+  `UPDATE uploads f SET position = moved.position FROM unnest($ids::bigint[]) WITH ORDINALITY AS moved (id, position)
+   WHERE f.id = moved.id AND f.game_id = $game_id AND f.position <> moved.position`,
 );
 
 export type UploadChange = Pick<Upload, 'display_name' | 'traits' | 'hidden'>;
@@ -53,7 +53,7 @@ export class UploadEditsService {
 
   /** The uploads of a game in their order, including those that players don't see. */
   async list(game_id: number, user_id: number, upload_id?: number): Promise<UploadRow[]> {
-    const rows = await this.database.rows(OWN_UPLOADS, [game_id, user_id, upload_id ?? null]);
+    const rows = await this.database.rows(OWN_UPLOADS, { game_id, user_id, upload_id: upload_id ?? null });
     if (rows.length === 0) throw invalidGame();
     return rows.flatMap((row) => (row.id === null ? [] : uploadRow(row)));
   }
@@ -86,7 +86,7 @@ export class UploadEditsService {
       if (at < 0) throw invalidUpload();
       const to = Math.min(Math.max(at + by, 0), ids.length - 1);
       ids.splice(to, 0, ...ids.splice(at, 1));
-      await this.database.rows(MOVE, [game_id, ids], db);
+      await this.database.rows(MOVE, { game_id, ids }, db);
     });
     this.audit.record({ event: 'upload.updated', ...editor, game_id, upload_id });
   }
@@ -106,7 +106,7 @@ export class UploadEditsService {
   /** Platforms and demos that the game shows, after a change of uploads with these traits. */
   async updateTraits(db: EntityManager, game_id: number, traits: Upload['traits']): Promise<void> {
     const affected = [...new Set(traits.map(gameTraitFor))];
-    if (affected.length > 0) await this.database.rows(UPDATE_TRAITS, [game_id, affected], db);
+    if (affected.length > 0) await this.database.rows(UPDATE_TRAITS, { game_id, affected }, db);
   }
 
   private async edit<Result>(
@@ -115,7 +115,7 @@ export class UploadEditsService {
     work: (db: EntityManager) => Promise<Result>,
   ): Promise<Result> {
     return this.database.transaction(async (db) => {
-      if (!(await this.database.row(LOCK_GAME, [game_id, user_id], db))) throw invalidGame();
+      if (!(await this.database.row(LOCK_GAME, { game_id, user_id }, db))) throw invalidGame();
       return work(db);
     });
   }

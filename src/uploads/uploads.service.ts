@@ -77,25 +77,25 @@ const UPLOAD_FILE = read<AccessRow & UploadFileRow>(
    FROM uploads f ${NEWEST_BUILD} JOIN games g ON g.id = f.game_id ${ACCESS} WHERE f.id = $upload_id AND ${MAY_SEE}`,
 );
 
-/** Anyone with the text of a live key of the game can download its files: the key $1. */
+/** Anyone with the text of a live key of the game can download its files. */
 const UPLOADS_OF_KEY = longRead<FlatUploadRow>(
   'uploads_of_key',
   `SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL (${listed(MAX_UPLOADS, 'NOT f.hidden')}) f ON true
-   WHERE dk.key = $1 AND dk.revoked_at IS NULL ORDER BY f.position, f.id`,
+   WHERE dk.key = $key AND dk.revoked_at IS NULL ORDER BY f.position, f.id`,
 );
 
 const FILE_OF_KEY = read<UploadFileRow>(
   'file_of_key',
   `SELECT f.game_id, f.traits, f.filename, f.external_url, f.hidden, coalesce(f.file_key, b.file_key) AS file_key,
           coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
-   FROM download_keys dk JOIN uploads f ON f.game_id = dk.game_id AND f.id = $2 AND NOT f.hidden ${NEWEST_BUILD}
-   WHERE dk.key = $1 AND dk.revoked_at IS NULL`,
+   FROM download_keys dk JOIN uploads f ON f.game_id = dk.game_id AND f.id = $upload_id AND NOT f.hidden ${NEWEST_BUILD}
+   WHERE dk.key = $key AND dk.revoked_at IS NULL`,
 );
 
 const CHANNEL_BUILDS = longRead<BuildRow>(
   'channel_builds',
   `SELECT ${BUILD_ROW} FROM builds b
-   WHERE b.game_id = $1 AND b.channel_name = $2 AND ($3 OR ${isPublished('b')}) ORDER BY b.id DESC LIMIT ${MAX_BUILDS}`,
+   WHERE b.game_id = $game_id AND b.channel_name = $channel_name AND ($edits OR ${isPublished('b')}) ORDER BY b.id DESC LIMIT ${MAX_BUILDS}`,
 );
 
 const VISIBLE_GAME = read<AccessRow>(
@@ -134,11 +134,11 @@ export class UploadsService {
 
   /** All uploads of the game of a live download key, by position. */
   async ofKey(key: string): Promise<UploadRow[]> {
-    return (await this.database.rows(UPLOADS_OF_KEY, [key])).map(uploadRow);
+    return (await this.database.rows(UPLOADS_OF_KEY, { key })).map(uploadRow);
   }
 
   async fileOfKey(key: string, upload_id: number): Promise<UploadFileRow> {
-    const row = await this.database.row(FILE_OF_KEY, [key, upload_id]);
+    const row = await this.database.row(FILE_OF_KEY, { key, upload_id });
     if (!row?.is_listed) throw invalidUpload();
     return row;
   }
@@ -155,7 +155,11 @@ export class UploadsService {
   async builds(request: UploadRequest, credential: Downloader): Promise<BuildRow[]> {
     const row = await this.find(UPLOAD, request, credential, (one) => isListed(one) || one.edits);
     if (row.channel_name === null) return [];
-    return this.database.rows(CHANNEL_BUILDS, [row.game_id, row.channel_name, row.edits]);
+    return this.database.rows(CHANNEL_BUILDS, {
+      game_id: row.game_id,
+      channel_name: row.channel_name,
+      edits: row.edits,
+    });
   }
 
   /** Throws unless the user can view or owns the game, and has the download key if there is one. */

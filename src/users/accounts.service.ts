@@ -30,7 +30,7 @@ const NEWEST_ACCOUNTS = longRead<ListedAccount>(
   'newest_accounts',
   `SELECT id, username, developer, created_at, ARRAY(
      SELECT email FROM user_emails WHERE user_id = u.id AND verified ORDER BY email LIMIT 10) AS addresses
-   FROM users u ORDER BY id DESC LIMIT $1`,
+   FROM users u ORDER BY id DESC LIMIT $count`,
 );
 
 /** All accounts, for the operator of the store. */
@@ -53,7 +53,7 @@ export class AccountsService {
   }
 
   newest(count: number): Promise<ListedAccount[]> {
-    return this.database.rows(NEWEST_ACCOUNTS, [count]);
+    return this.database.rows(NEWEST_ACCOUNTS, { count });
   }
 
   /** Returns the ID of the new account. */

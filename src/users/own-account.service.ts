@@ -24,8 +24,8 @@ const OWN_ACCOUNT = longRead<OwnAccount>(
      (SELECT coalesce(json_agg(e), '[]') FROM (
         SELECT email, verified, is_primary FROM user_emails WHERE user_id = u.id
         ORDER BY NOT is_primary, NOT verified, email LIMIT 100) e) AS addresses
-   FROM users u WHERE u.id = $1`,
-  'user $1',
+   FROM users u WHERE u.id = $user_id`,
+  'user $user_id',
 );
 
 /** Changes that users make to their own accounts. */
@@ -38,7 +38,7 @@ export class OwnAccountService {
   ) {}
 
   async find(user_id: number): Promise<OwnAccount> {
-    return (await this.database.row(OWN_ACCOUNT, [user_id]))!;
+    return (await this.database.row(OWN_ACCOUNT, { user_id }))!;
   }
 
   /** Returns false if another account has the username. */

@@ -20,7 +20,7 @@ export type UserRow = Pick<User, (typeof USER_COLUMNS)[number]>;
 
 export const USER = read<UserRow>(
   'user',
-  `SELECT ${prefixColumns('u', USER_COLUMNS)} FROM users u WHERE u.id = $1`,
+  `SELECT ${prefixColumns('u', USER_COLUMNS)} FROM users u WHERE u.id = $user_id`,
 );
 
 @Injectable()
@@ -28,14 +28,14 @@ export class UsersService {
   constructor(private readonly database: Database) {}
 
   async findOwner(credential: Credential): Promise<UserRow> {
-    const user = await this.database.row(USER, [credential.user_id]);
+    const user = await this.database.row(USER, { user_id: credential.user_id });
     // The user was deleted while the verified credential was cached, which is for a second at most.
     if (!user) throw noLongerValid(credential);
     return user;
   }
 
   async find(id: number): Promise<UserRow> {
-    const user = await this.database.row(USER, [id]);
+    const user = await this.database.row(USER, { user_id: id });
     if (!user) throw apiError(404, 'invalid user');
     return user;
   }

@@ -33,12 +33,12 @@ export const IS_PRUNABLE = `b.state = 'completed' AND NOT b.hidden AND b.file_ur
  * Locks a build, so that this and a push whose parent is the build wait for each other. A later statement
  * then sees the push.
  */
-export const LOCK_BUILD = statement('lock_build', 'SELECT FROM builds WHERE id = $1 FOR UPDATE');
+export const LOCK_BUILD = statement('lock_build', 'SELECT FROM builds WHERE id = $id FOR UPDATE');
 
-/** Removes the files of the locked build $1 from the database, unless the build is in use. */
+/** Removes the files of the locked build from the database, unless the build is in use. */
 export const PRUNE_BUILD = statement<{ file_key: string }>(
   'prune_build',
-  `WITH pruned AS (SELECT b.id, b.file_key FROM builds b WHERE b.id = $1 AND ${IS_PRUNABLE}),
+  `WITH pruned AS (SELECT b.id, b.file_key FROM builds b WHERE b.id = $id AND ${IS_PRUNABLE}),
    files AS (DELETE FROM build_files f USING pruned WHERE f.build_id = pruned.id RETURNING f.file_key),
    changed AS (
      UPDATE builds b SET file_key = NULL, size = NULL, md5_hash = NULL, updated_at = now() FROM pruned WHERE b.id = pruned.id)

@@ -26,7 +26,7 @@ const newestBuild = (game: string, channel_name: string) => `
 
 export const NEWEST_BY_GAME = read<BuildRow>(
   'newest_build_by_game',
-  `${newestBuild('games g', '$2')} AND g.id = $1`,
+  `${newestBuild('games g', '$channel_name')} AND g.id = $game_id`,
 );
 
 // Without LIMIT, the planner may read all games of the owner.
@@ -34,9 +34,9 @@ export const NEWEST_BY_TARGET = read<BuildRow>(
   'newest_build_by_target',
   `${newestBuild(
     `users u
-  JOIN LATERAL (SELECT id, visibility FROM games WHERE user_id = u.id AND slug = $2 LIMIT 1) g ON true`,
-    '$3',
-  )} AND lower_ascii(u.username) = lower_ascii($1)`,
+  JOIN LATERAL (SELECT id, visibility FROM games WHERE user_id = u.id AND slug = $slug LIMIT 1) g ON true`,
+    '$channel_name',
+  )} AND lower_ascii(u.username) = lower_ascii($username)`,
 );
 
 const TTL_MS = 1000;
@@ -69,10 +69,10 @@ export class BuildsService {
 
   // Missing builds aren't cached: a flood of invented names would displace the others.
   private async find({ game_id, target, channel_name }: LatestRequest): Promise<BodyWithEtag> {
-    const build =
-      target === undefined
-        ? await this.database.row(NEWEST_BY_GAME, [game_id, channel_name])
-        : await this.database.row(NEWEST_BY_TARGET, [...target.split('/'), channel_name]);
+    const [username, slug] = target?.split('/') ?? [];
+    const build = await (target === undefined
+      ? this.database.row(NEWEST_BY_GAME, { game_id, channel_name })
+      : this.database.row(NEWEST_BY_TARGET, { username, slug, channel_name }));
     if (!build?.found) throw apiError(404, build ? 'invalid channel' : 'invalid game');
     return withEtag({ latest: build.user_version ?? undefined } satisfies LatestResponse);
   }

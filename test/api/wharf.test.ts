@@ -1,5 +1,6 @@
 import { Database } from '../../src/platform/database/database';
 import { NEWEST_BY_GAME, NEWEST_BY_TARGET } from '../../src/wharf/builds.service';
+import { bind } from '../../src/platform/database/statement';
 import { anonymous } from '../support/actor';
 import { baseUrl, logged, openApp, theApp, theClock, useStore } from '../support/app';
 import { failure, ok, send } from '../support/http';
@@ -416,11 +417,11 @@ test('needs one index probe per request, however many builds', async () => {
     [owner.id],
   );
   await sql('VACUUM ANALYZE users, games, builds');
-  for (const [{ text }, values] of [
-    [NEWEST_BY_GAME, ['170', 'windows']],
-    [NEWEST_BY_TARGET, [owner.username, 'many-170', 'windows']],
-  ] as const) {
-    const literal = text.replace(/\$(\d)/g, (_, n: string) => `'${values[Number(n) - 1]}'`);
+  for (const { statement, values } of [
+    bind(NEWEST_BY_GAME, { game_id: '170', channel_name: 'windows' }),
+    bind(NEWEST_BY_TARGET, { username: owner.username, slug: 'many-170', channel_name: 'windows' }),
+  ]) {
+    const literal = statement.text.replace(/\$(\d)/g, (_, n: string) => `'${values[Number(n) - 1]}'`);
     const plan = (await sql<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${literal}`))
       .map((row) => row['QUERY PLAN'])
       .join('\n');

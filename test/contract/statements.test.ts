@@ -68,11 +68,6 @@ test('every parameter of a statement is in its text, and `turns` names one of th
   }
 });
 
-test('a statement with more than three parameters names them', () => {
-  const numbered = sent.filter(({ parameters, text }) => parameters.length === 0 && text.includes('$4'));
-  expect(numbered.map(({ name }) => name)).toEqual([]);
-});
-
 test('the file is read as it is written', () => {
   expect(declared()).toEqual(
     sent.toSorted(byFile).map(({ text, ...others }) => ({ ...others, text: text.trim() })),

@@ -581,7 +581,7 @@ describe('the Figures page', () => {
     ] as const)("%s are read only for the user's own games", async (_, statement, more, most) => {
       const client = new Client({ connectionString: databaseUrl() });
       await client.connect();
-      const { values } = bind(statement, { user_id: seller.id, game_id: null, from, to, ...more });
+      const values = { user_id: seller.id, game_id: null, from, to, ...more };
       const { scanned, pages } = await planOf(client, statement, values).finally(() => client.end());
       expect(scanned).toEqual([]);
       expect(pages).toBeLessThan(most);

@@ -24,7 +24,7 @@ const GAME_TESTED: EventType = {
   subject_type: 'game',
   readAtSend: read<{ title: string }>(
     'tested_title',
-    'SELECT title FROM games WHERE id = $1 AND ($2::bigint IS NULL OR $2 > 0)',
+    'SELECT title FROM games WHERE id = $subject_id AND ($webhook_user_id::bigint IS NULL OR $webhook_user_id > 0)',
   ),
 };
 const ACCOUNT_TESTED: EventType = {
@@ -37,14 +37,14 @@ const ACCOUNT_TESTED: EventType = {
 
 const TEST_GAME = announceToEditors(GAME_TESTED, {
   from: 'games g',
-  where: 'g.id = $1',
+  where: 'g.id = $game_id',
   subject_id: 'g.id',
   game_ids: 'ARRAY[g.id]',
   fields: { visibility: 'g.visibility' },
 });
 const TEST_ACCOUNT = announcement(ACCOUNT_TESTED, {
   from: 'users u',
-  where: 'u.id = $1',
+  where: 'u.id = $user_id',
   subject_id: 'u.id',
   fields: {},
 });
@@ -93,7 +93,7 @@ test('a module announces an event about its games to the webhooks of their edito
     receiver({ events, game_id: game.id }),
     receiver({ events, game_id: (await make.game({ owner })).id }),
   ]);
-  await announce(bind(TEST_GAME, [game.id]));
+  await announce(bind(TEST_GAME, { game_id: game.id }));
   for (const notified of [own, store, ofGame]) {
     expect(notified.messages).toMatchObject([
       {
@@ -121,7 +121,7 @@ test('an event for operators reaches only the webhooks of the store that name it
     receiver({ events: all }),
     receiver({ events: ['account.tested'], user_id: owner.id, game_id: 0 }),
   ]);
-  await announce(bind(TEST_ACCOUNT, [owner.id]));
+  await announce(bind(TEST_ACCOUNT, { user_id: owner.id }));
   expect([types(naming), types(ofAll), types(ofUser)]).toEqual([['account.tested'], [], []]);
 });
 
@@ -129,11 +129,11 @@ test('a transaction that fails announces nothing', async () => {
   const { owner } = await actors();
   const store = await receiver({ events: ['account.tested'] });
   const failing = app.get(Database).transaction(async (db) => {
-    await app.get(Database).execute([bind(TEST_ACCOUNT, [owner.id])], db);
+    await app.get(Database).execute([bind(TEST_ACCOUNT, { user_id: owner.id })], db);
     throw new Error('no');
   });
   await expect(failing).rejects.toThrow('no');
-  await announce(bind(TEST_ACCOUNT, [owner.id]));
+  await announce(bind(TEST_ACCOUNT, { user_id: owner.id }));
   expect(types(store)).toEqual(['account.tested']);
 });
 

@@ -11,11 +11,11 @@ import { sql } from '../support/sql';
 
 useStore();
 
-const NUMBER = read<{ asked: number }>('batcher_number', 'SELECT $1::int AS asked');
-const DIVIDED = read('batcher_divided', 'SELECT 1 / $1::int AS part');
+const NUMBER = read<{ asked: number }>('batcher_number', 'SELECT $asked::int AS asked');
+const DIVIDED = read('batcher_divided', 'SELECT 1 / $divisor::int AS part');
 const NOTED = statement('batcher_noted', `INSERT INTO audit_events (event) VALUES ('batcher')`);
-const EVENT = statement('batcher_event', 'INSERT INTO audit_events (event) VALUES ($1)');
-const NAP = read('batcher_nap', 'SELECT pg_sleep($1) IS NULL AS null');
+const EVENT = statement('batcher_event', 'INSERT INTO audit_events (event) VALUES ($event)');
+const NAP = read('batcher_nap', 'SELECT pg_sleep($seconds) IS NULL AS null');
 const ASLEEP = read('batcher_asleep', 'SELECT pg_sleep(30)');
 
 /** Waits while another transaction holds the lock. */
@@ -23,14 +23,14 @@ const LOCKED = longRead('batcher_locked', 'SELECT pg_advisory_xact_lock_shared(1
 const LOCKED_SMALL = read('batcher_locked_small', 'SELECT pg_advisory_xact_lock_shared(1) IS NULL AS null');
 const IN_TURN = longRead(
   'batcher_in_turn',
-  'SELECT pg_advisory_xact_lock_shared(1) IS NULL AS null, $1::int',
-  'user $1',
+  'SELECT pg_advisory_xact_lock_shared(1) IS NULL AS null, $user_id::int',
+  'user $user_id',
 );
-const ROW_LOCKED = statement('batcher_row_locked', 'SELECT pg_advisory_xact_lock($1)', 'row $1');
-const LONG_DIVIDED = longRead('batcher_long_divided', 'SELECT 1 / $1::int AS part');
+const ROW_LOCKED = statement('batcher_row_locked', 'SELECT pg_advisory_xact_lock($row)', 'row $row');
+const LONG_DIVIDED = longRead('batcher_long_divided', 'SELECT 1 / $divisor::int AS part');
 
 const database = () => theApp().get(Database);
-const number = (asked: number) => database().row(NUMBER, [asked]);
+const number = (asked: number) => database().row(NUMBER, { asked });
 const pool = () => poolOf(theApp());
 
 /** The connections on which the work was sent: ours, whatever a pooler does behind them. */
@@ -56,7 +56,7 @@ test('sends the statements of one tick in batches of eight', async () => {
 test('a failed statement does not affect others or its connection', async () => {
   let responses: PromiseSettledResult<unknown>[] = [];
   const taken = await connectionsOf(async () => {
-    responses = await Promise.allSettled([number(1), database().row(DIVIDED, [0]), number(2)]);
+    responses = await Promise.allSettled([number(1), database().row(DIVIDED, { divisor: 0 }), number(2)]);
   });
   const [before, failed, after] = responses;
   expect(failed).toMatchObject({ status: 'rejected', reason: { code: '22012' } });
@@ -66,9 +66,9 @@ test('a failed statement does not affect others or its connection', async () => 
 });
 
 test.each([
-  ['own connection', () => database().row(DIVIDED, [0])],
-  ['in a batch', async () => (await Promise.all([number(1), database().row(DIVIDED, [0])]))[1]],
-  ['in a transaction', () => database().execute([bind(NUMBER, [1]), bind(DIVIDED, [0])])],
+  ['own connection', () => database().row(DIVIDED, { divisor: 0 })],
+  ['in a batch', async () => (await Promise.all([number(1), database().row(DIVIDED, { divisor: 0 })]))[1]],
+  ['in a transaction', () => database().execute([bind(NUMBER, { asked: 1 }), bind(DIVIDED, { divisor: 0 })])],
 ])('an error names its statement and its caller: %s', async (_, failing) => {
   const error = await failing().then(undefined, (error: Error) => error);
   expect(error).toMatchObject({ statement: 'batcher_divided', message: 'division by zero' });
@@ -78,8 +78,8 @@ test.each([
 test('does not repeat a write because of a failed lookup in its batch', async () => {
   const outcomes = await Promise.allSettled([
     number(1),
-    database().row(DIVIDED, [0]),
-    database().rows(NOTED, []),
+    database().row(DIVIDED, { divisor: 0 }),
+    database().rows(NOTED, {}),
     number(2),
   ]);
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
@@ -89,7 +89,7 @@ test('does not repeat a write because of a failed lookup in its batch', async ()
 test('fails only the statement of an unserializable value, and keeps the connection', async () => {
   const circular: unknown[] = [];
   circular.push({ circular });
-  await expect(database().row(NUMBER, [circular[0]])).rejects.toThrow(/circular/);
+  await expect(database().row(NUMBER, { asked: circular[0] })).rejects.toThrow(/circular/);
   expect(await number(4)).toMatchObject({ asked: 4 });
 });
 
@@ -102,7 +102,11 @@ test.each(process.env.TEST_POOLER_URL ? [false] : [true, false])(
     const database = app.get(Database);
     for (let time = 0; time < 2; time++)
       expect(
-        await Promise.all([database.row(wide, []), database.row(NUMBER, [7]), database.row(wide, [])]),
+        await Promise.all([
+          database.row(wide, {}),
+          database.row(NUMBER, { asked: 7 }),
+          database.row(wide, {}),
+        ]),
       ).toEqual([
         { one: 1, none: null, letters: ['a', 'b'] },
         { asked: 7 },
@@ -113,7 +117,7 @@ test.each(process.env.TEST_POOLER_URL ? [false] : [true, false])(
 );
 
 test('a lost connection fails its batch, is removed from the pool, and replaced', async () => {
-  const sleeping = database().row(ASLEEP, []);
+  const sleeping = database().row(ASLEEP, {});
   const behind = number(1);
   const lost = Promise.allSettled([sleeping, behind]);
   let ended: unknown[] = [];
@@ -139,7 +143,7 @@ test('batches small statements while two fifths of the connections are busy with
   const take = (client: PoolClient) => void taken.push(client);
   pool().on('acquire', take);
   for (let turn = 0; turn < 20; turn++) {
-    naps.push(database().row(NAP, [turn < 4 ? 0.2 : 0]));
+    naps.push(database().row(NAP, { seconds: turn < 4 ? 0.2 : 0 }));
     await setImmediate();
     watch();
   }
@@ -154,7 +158,7 @@ test('batches small statements while two fifths of the connections are busy with
 
 test('limits long statements to half of the connections, so that a short one never waits for them', async () => {
   const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
-  const long = Promise.all(Array.from({ length: 12 }, () => database().row(LOCKED, [])));
+  const long = Promise.all(Array.from({ length: 12 }, () => database().row(LOCKED, {})));
   await untilBlocked(5);
   // All long statements still wait for the lock.
   expect(await number(1)).toEqual({ asked: 1 });
@@ -164,7 +168,7 @@ test('limits long statements to half of the connections, so that a short one nev
 });
 
 test('a client with many long statements takes turns with others', async () => {
-  const asked = (user: number) => database().rows(IN_TURN, [user]);
+  const asked = (user_id: number) => database().rows(IN_TURN, { user_id });
   theClock().stop();
   await asked(2);
   const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
@@ -179,7 +183,7 @@ test('a client with many long statements takes turns with others', async () => {
 test('writes to a locked row delay no other write', async () => {
   theClock().stop();
   const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
-  const write = (row: number) => database().execute([bind(ROW_LOCKED, [row])]);
+  const write = (row: number) => database().execute([bind(ROW_LOCKED, { row })]);
   const locked = Promise.all(Array.from({ length: 10 }, () => write(1)));
   await untilBlocked(2);
   await Promise.all([2, 3, 4, 5, 6].map(write));
@@ -189,18 +193,20 @@ test('writes to a locked row delay no other write', async () => {
 });
 
 test('sends the statements of a write as one transaction, and rolls it back if one fails', async () => {
-  const noted = bind(NOTED, []);
+  const noted = bind(NOTED, {});
   const count = async () => (await sql(`SELECT FROM audit_events WHERE event = 'batcher'`)).length;
   const before = await count();
-  await expect(database().execute([noted, bind(DIVIDED, [0])])).rejects.toMatchObject({ code: '22012' });
+  await expect(database().execute([noted, bind(DIVIDED, { divisor: 0 })])).rejects.toMatchObject({
+    code: '22012',
+  });
   expect(await count()).toBe(before);
-  const rowsOf = await database().execute([noted, bind(DIVIDED, [1])]);
+  const rowsOf = await database().execute([noted, bind(DIVIDED, { divisor: 1 })]);
   expect(rowsOf(DIVIDED)).toEqual([{ part: 1 }]);
   expect(await count()).toBe(before + 1);
 });
 
 test('sends statements within a transaction, also those that failed before', async () => {
-  const named = (event: string | null) => bind(EVENT, [event]);
+  const named = (event: string | null) => bind(EVENT, { event });
   await database().transaction(async (manager) => {
     await manager.query('SAVEPOINT before');
     await expect(database().execute([named(null)], manager)).rejects.toMatchObject({ code: '23502' });
@@ -213,9 +219,9 @@ test('sends statements within a transaction, also those that failed before', asy
 });
 
 test('releases the limit when a long statement fails', async () => {
-  const failing = Array.from({ length: 12 }, () => database().row(LONG_DIVIDED, [0]));
+  const failing = Array.from({ length: 12 }, () => database().row(LONG_DIVIDED, { divisor: 0 }));
   expect((await Promise.allSettled(failing)).every(({ status }) => status === 'rejected')).toBe(true);
-  expect(await database().row(LONG_DIVIDED, [1])).toEqual({ part: 1 });
+  expect(await database().row(LONG_DIVIDED, { divisor: 1 })).toEqual({ part: 1 });
 });
 
 test.each([
@@ -225,15 +231,15 @@ test.each([
   const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
   const busy: Promise<unknown>[] = [];
   for (let one = 0; one < most; one++) {
-    busy.push(database().row(locked, []));
+    busy.push(database().row(locked, {}));
     await setImmediate();
   }
   theClock().stop();
-  const early = database().row(locked, []);
+  const early = database().row(locked, {});
   const rejected = expect(early).rejects.toBeInstanceOf(NotConnected);
   await setImmediate();
   theClock().advance(connectionOptions.connectionTimeoutMillis);
-  const late = database().row(locked, []);
+  const late = database().row(locked, {});
   await commit();
   await rejected;
   expect(await late).toEqual({ null: false });

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import type { Statement } from '../../src/platform/database/statement';
+import { bind, type Statement, type Values } from '../../src/platform/database/statement';
 import { statementNamed } from './declared-statements';
 
 interface Node {
@@ -36,7 +36,7 @@ interface Explained {
 type Named = Statement | string;
 
 /** The plan of a prepared statement with these values, whichever values it was planned for. */
-export async function planOf(client: Client, statement: Named, values: unknown[]): Promise<Plan> {
+export async function planOf(client: Client, statement: Named, values: Values): Promise<Plan> {
   const [{ Plan: root }] = await explained(client, statement, values, 1);
   const nodes = nodesOf(root);
   return {
@@ -60,17 +60,18 @@ const READS_ROWS = /Seq Scan$|^Index Scan$|^Bitmap Heap Scan$/;
 const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
 /** The shortest of several executions in milliseconds, because other work on the machine delays some. */
-export async function timeOf(client: Client, statement: Named, values: unknown[]): Promise<number> {
+export async function timeOf(client: Client, statement: Named, values: Values): Promise<number> {
   const all = await explained(client, statement, values, 9);
   return Math.min(...all.map((one) => one['Execution Time']));
 }
 
 /** Whether PostgreSQL executes the statement with one plan for all values, after the five that it always creates. */
-export async function isPlannedOnce(client: Client, statement: Named, values: unknown[]): Promise<boolean> {
-  const { name, text } = resolved(statement);
+export async function isPlannedOnce(client: Client, statement: Named, values: Values): Promise<boolean> {
+  const bound = bind(resolved(statement), values);
+  const { name, text } = bound.statement;
   await client.query('SET plan_cache_mode = auto');
   const prepared = `planned ${name}`;
-  for (let i = 0; i < 8; i++) await client.query({ name: prepared, text, values });
+  for (let i = 0; i < 8; i++) await client.query({ name: prepared, text, values: bound.values });
   const { rows } = await client.query<{ generic: number }>(
     'SELECT generic_plans::integer AS generic FROM pg_prepared_statements WHERE name = $1',
     [prepared],
@@ -84,13 +85,14 @@ const resolved = (statement: Named) =>
 async function explained(
   client: Client,
   statement: Named,
-  values: unknown[],
+  values: Values,
   times: number,
 ): Promise<[Explained, ...Explained[]]> {
-  const { name, text } = resolved(statement);
+  const bound = bind(resolved(statement), values);
+  const { name, text } = bound.statement;
   await client.query(`SET plan_cache_mode = force_generic_plan`);
   await client.query(`PREPARE "${name}" AS ${text}`);
-  const literals = values.map((value) =>
+  const literals = bound.values.map((value) =>
     value === null
       ? 'NULL'
       : client.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : String(value)),

@@ -259,7 +259,7 @@ test('control: the search finds a credential', async () => {
   responses.push({ what: 'the control', text: `x ${CANARIES.good}` });
   logged.push(`{"url":"/api/1/${CANARIES.unknown}/me"}`);
   console.log(CANARIES.jwt);
-  await theApp().get(Database).row(read('control', 'SELECT $1::text'), [CANARIES.narrow]);
+  await theApp().get(Database).row(read('control', 'SELECT $key::text'), { key: CANARIES.narrow });
   await sql(`SELECT '${CANARIES.revoked}'`);
   logged.push(`{"err":"${made[0]!.split('.')[2]}"}`);
   await fetch(`${environment.OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces`, {

@@ -37,7 +37,7 @@ interface Write {
 function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }: Store['size']): Write[] {
   const collection = (random: (below: number) => number) => ids[random(ids.length)]!;
   const anyCollection = `collection random(${ids[0]}, ${ids.at(-1)})`;
-  const lock = lineOf(LOCK, [':collection', String(owner)]);
+  const lock = lineOf(LOCK, { collection_id: ':collection', user_id: String(owner) });
   const written = { collection_id: ':collection', user_id: String(owner) };
   const entry = { ...written, game_id: ':game' };
   const random = randomFrom(11);
@@ -74,7 +74,7 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
         transaction(
           [`maker random(${owner + 1}, ${users})`],
           [
-            lineOf(LOCK_OWNER, [':maker']),
+            lineOf(LOCK_OWNER, { user_id: ':maker' }),
             lineOf(CREATE, {
               user_id: ':maker',
               title: TITLE_LITERAL,

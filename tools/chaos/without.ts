@@ -53,12 +53,12 @@ const PROTECTIONS = {
   },
   /** A message is deleted when it is sent, not after the response. */
   outbox() {
-    const forget = statement('forget_webhook_delivery', 'DELETE FROM webhook_deliveries WHERE id = $1');
+    const forget = statement('forget_webhook_delivery', 'DELETE FROM webhook_deliveries WHERE id = $id');
     type Deliveries = { database: Database; attempt(due: { id: string }): Promise<void> };
     const deliveries = WebhookDeliveries.prototype as unknown as Deliveries;
     const { attempt } = deliveries;
     deliveries.attempt = async function (due) {
-      await this.database.rows(forget, [due.id]);
+      await this.database.rows(forget, { id: due.id });
       await attempt.call(this, due);
     };
   },

@@ -4,7 +4,7 @@ import { PersonalData, StoredColumns } from '../../platform/database/personal-da
 
 @PersonalData({
   type: 'user',
-  where: 't.id = $1',
+  where: 't.id = $user_id',
   columns: { password_hash: null, has_password: 't.password_hash IS NOT NULL' },
 })
 @StoredColumns(

@@ -22,12 +22,18 @@ export type ListedIdentity = Pick<Identity, 'id' | 'issuer' | 'label' | 'created
 
 const SIGN_IN = statement<{ id: number; user_id: number }>(
   'use_identity',
-  'UPDATE identities SET used_at = now() WHERE issuer = $1 AND subject = $2 RETURNING id, user_id',
+  'UPDATE identities SET used_at = now() WHERE issuer = $issuer AND subject = $subject RETURNING id, user_id',
 );
 
-const HAS_PASSWORD = read('has_password', 'SELECT 1 FROM users WHERE id = $1 AND password_hash IS NOT NULL');
+const HAS_PASSWORD = read(
+  'has_password',
+  'SELECT 1 FROM users WHERE id = $user_id AND password_hash IS NOT NULL',
+);
 
-const IS_KNOWN = read('known_identity', 'SELECT 1 FROM identities WHERE issuer = $1 AND subject = $2');
+const IS_KNOWN = read(
+  'known_identity',
+  'SELECT 1 FROM identities WHERE issuer = $issuer AND subject = $subject',
+);
 
 /**
  * Whether the user could still sign in without the identity: with a password or another identity of the
@@ -59,11 +65,11 @@ export class IdentitiesService {
 
   /** The user of a known identity. */
   signIn({ issuer, subject }: Pick<ProviderAccount, 'issuer' | 'subject'>) {
-    return this.database.row(SIGN_IN, [issuer, subject]);
+    return this.database.row(SIGN_IN, { issuer, subject });
   }
 
   async isKnown({ issuer, subject }: Pick<ProviderAccount, 'issuer' | 'subject'>): Promise<boolean> {
-    return (await this.database.row(IS_KNOWN, [issuer, subject])) !== undefined;
+    return (await this.database.row(IS_KNOWN, { issuer, subject })) !== undefined;
   }
 
   of(user_id: number): Promise<ListedIdentity[]> {
@@ -74,7 +80,7 @@ export class IdentitiesService {
   /** Whether the user has a password that signs them in. */
   async hasPassword(user_id: number): Promise<boolean> {
     if (this.settings.OIDC_ONLY) return false;
-    return (await this.database.row(HAS_PASSWORD, [user_id])) !== undefined;
+    return (await this.database.row(HAS_PASSWORD, { user_id })) !== undefined;
   }
 
   async connect(user_id: number, account: Omit<ProviderAccount, 'id_token'>): Promise<Connection> {

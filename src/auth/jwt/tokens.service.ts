@@ -22,8 +22,8 @@ const MOST_GENERATIONS = 2 ** 31 - 1;
 const LIVE_USER = read(
   'live_user_of_token',
   `SELECT u.id FROM users u
-   WHERE u.id = $1 AND u.token_generation = $3 AND ($2::bigint IS NULL OR EXISTS (
-     SELECT FROM api_keys k WHERE k.id = $2 AND k.user_id = u.id AND ${isLive('k')}))`,
+   WHERE u.id = $user_id AND u.token_generation = $generation AND ($api_key_id::bigint IS NULL OR EXISTS (
+     SELECT FROM api_keys k WHERE k.id = $api_key_id AND k.user_id = u.id AND ${isLive('k')}))`,
 );
 
 type TokenCredential = Credential & { expires_at: number };
@@ -87,7 +87,7 @@ export class TokensService {
   async verifyToken(token: string): Promise<TokenCredential> {
     const { generation, ...credential } = parseClaims(await this.verify(token));
     const { user_id, api_key_id } = credential;
-    if (!(await this.database.row(LIVE_USER, [user_id, api_key_id, generation]))) throw invalidToken();
+    if (!(await this.database.row(LIVE_USER, { user_id, api_key_id, generation }))) throw invalidToken();
     return credential;
   }
 

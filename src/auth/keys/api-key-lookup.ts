@@ -30,7 +30,7 @@ export const LIVE_KEYS = read<LiveKey>(
   `SELECT k.key_hash::text AS hash, k.id, k.user_id, k.scopes,
           (SELECT g.client_id FROM oauth_grants g WHERE g.id = k.grant_id) AS client_id,
           (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS lives_ms
-   FROM api_keys k WHERE k.key_hash = ANY ($1) AND ${isLive('k')}`,
+   FROM api_keys k WHERE k.key_hash = ANY ($hashes) AND ${isLive('k')}`,
 );
 
 /** Finds live keys by their text. Lookups in the same tick of the event loop share one statement. */
@@ -64,7 +64,9 @@ export class ApiKeyLookup {
 
   /** Takes the hashes of each key under all peppers. */
   private async load(keys: readonly string[][]): Promise<(LiveKey | undefined)[]> {
-    const found = new Map((await this.database.rows(LIVE_KEYS, [keys.flat()])).map((key) => [key.hash, key]));
+    const found = new Map(
+      (await this.database.rows(LIVE_KEYS, { hashes: keys.flat() })).map((key) => [key.hash, key]),
+    );
     return keys.map((hashes) => hashes.map((hash) => found.get(hash)).find((key) => key !== undefined));
   }
 }

@@ -11,10 +11,10 @@ const BATCH_SIZE = 1000;
 const WRITE_USES = statement(
   'write_api_key_uses',
   `UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network
-   FROM unnest($1::bigint[], $2::cidr[]) used (id, network)
+   FROM unnest($ids::bigint[], $networks::cidr[]) used (id, network)
    WHERE k.id = used.id AND k.id IN (
      SELECT id FROM api_keys
-     WHERE id = ANY ($1) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
+     WHERE id = ANY ($ids) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
      FOR NO KEY UPDATE SKIP LOCKED)`,
 );
 
@@ -22,10 +22,10 @@ const WRITE_USES = statement(
 // replicas update the same keys. SKIP LOCKED skips a key that is being deleted with its counts.
 const COUNT_REQUESTS = statement(
   'count_api_key_requests',
-  `WITH k AS MATERIALIZED (SELECT id FROM api_keys WHERE id = ANY ($1) FOR KEY SHARE SKIP LOCKED)
+  `WITH k AS MATERIALIZED (SELECT id FROM api_keys WHERE id = ANY ($ids) FOR KEY SHARE SKIP LOCKED)
    INSERT INTO api_key_requests AS stored (api_key_id, day, requests)
    SELECT k.id, (now() AT TIME ZONE 'UTC')::date, sum(used.requests)
-   FROM unnest($1::bigint[], $2::bigint[]) used (id, requests) JOIN k USING (id) GROUP BY k.id ORDER BY k.id
+   FROM unnest($ids::bigint[], $counts::bigint[]) used (id, requests) JOIN k USING (id) GROUP BY k.id ORDER BY k.id
    ON CONFLICT (api_key_id, day) DO UPDATE SET requests = stored.requests + excluded.requests`,
 );
 
@@ -68,7 +68,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
     const ids = batch.map(({ api_key_id }) => api_key_id);
     const counts = batch.map(({ requests }) => requests);
     for (const use of batch) use.requests = 0;
-    await this.database.rows(WRITE_USES, [ids, batch.map(({ network }) => network)]);
-    await this.database.rows(COUNT_REQUESTS, [ids, counts]);
+    await this.database.rows(WRITE_USES, { ids, networks: batch.map(({ network }) => network) });
+    await this.database.rows(COUNT_REQUESTS, { ids, counts });
   }
 }

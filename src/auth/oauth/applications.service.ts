@@ -18,7 +18,7 @@ export const MAX_LISTED = 1000;
 
 const LOCK_GRANTS = statement(
   'lock_grants_of_application',
-  'SELECT FROM oauth_grants WHERE client_id = $1 ORDER BY id FOR UPDATE',
+  'SELECT FROM oauth_grants WHERE client_id = $client_id ORDER BY id FOR UPDATE',
 );
 
 @Injectable()
@@ -68,7 +68,7 @@ export class ApplicationsService {
       const lock = { mode: 'pessimistic_write' } as const;
       if (!(await db.findOne(OauthApplication, { where: { user_id, client_id }, lock }))) return undefined;
       // Issuing a token locks the grant first, so no token can be issued from here on.
-      await this.database.rows(LOCK_GRANTS, [client_id], db);
+      await this.database.rows(LOCK_GRANTS, { client_id }, db);
       const keys = await this.keys.revokeIn(db, { grant_id: grantsTo(client_id) });
       await db.delete(OauthApplication, { client_id });
       return keys;

@@ -36,12 +36,12 @@ const pending = (user_code: string) => ({
 const LOCK_APPLICATION = statement(
   'lock_application_of_device',
   `SELECT FROM oauth_applications
-   WHERE client_id = (SELECT client_id FROM oauth_device_requests WHERE user_code = $1) FOR KEY SHARE`,
+   WHERE client_id = (SELECT client_id FROM oauth_device_requests WHERE user_code = $user_code) FOR KEY SHARE`,
 );
 const LOCK_GRANT = statement(
   'lock_grant_of_device',
   `SELECT FROM oauth_grants
-   WHERE id = (SELECT grant_id FROM oauth_device_requests WHERE device_code_hash = $1) FOR KEY SHARE`,
+   WHERE id = (SELECT grant_id FROM oauth_device_requests WHERE device_code_hash = $device_code_hash) FOR KEY SHARE`,
 );
 
 /** One second of tolerance for clocks and networks. */
@@ -51,7 +51,7 @@ const POLL = statement<PollRow>(
      denied_at IS NOT NULL OR EXISTS (
        SELECT FROM oauth_grants g WHERE g.id = grant_id AND g.revoked_at IS NOT NULL) AS denied,
      coalesce(polled_at > clock_timestamp() - make_interval(secs => interval_seconds - 1), false) AS too_fast
-   FROM oauth_device_requests WHERE device_code_hash = $1 AND client_id = $2 FOR UPDATE`,
+   FROM oauth_device_requests WHERE device_code_hash = $device_code_hash AND client_id = $client_id FOR UPDATE`,
 );
 
 const CREATE = statement<{ user_code: string }>(
@@ -99,7 +99,7 @@ export class DeviceRequestsService {
 
   approve(user_id: number, user_code: string, may_start_games: boolean) {
     return this.database.transaction(async (db) => {
-      await this.database.rows(LOCK_APPLICATION, [user_code], db);
+      await this.database.rows(LOCK_APPLICATION, { user_code }, db);
       const lock = { mode: 'pessimistic_write' } as const;
       const request = await db.findOne(OauthDeviceRequest, { where: pending(user_code), lock });
       if (!request) return undefined;
@@ -119,8 +119,8 @@ export class DeviceRequestsService {
   poll(client_id: string, device_code: string): Promise<Poll> {
     return this.database.transaction(async (db) => {
       const device_code_hash = sha256(device_code);
-      await this.database.rows(LOCK_GRANT, [device_code_hash], db);
-      const row = await this.database.row(POLL, [device_code_hash, client_id], db);
+      await this.database.rows(LOCK_GRANT, { device_code_hash }, db);
+      const row = await this.database.row(POLL, { device_code_hash, client_id }, db);
       if (!row) throw invalidGrant();
       if (row.denied) return { status: 'denied' };
       if (row.expired) return { status: 'expired' };

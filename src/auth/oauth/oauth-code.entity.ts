@@ -3,7 +3,10 @@ import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
-@PersonalData({ type: 'oauth_code', where: 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)' })
+@PersonalData({
+  type: 'oauth_code',
+  where: 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $user_id)',
+})
 @StoredColumns({
   columns: [
     'code_hash',

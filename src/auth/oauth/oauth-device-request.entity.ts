@@ -7,7 +7,7 @@ import { PersonalData, StoredColumns } from '../../platform/database/personal-da
 /** A device that waits for its user to enter a code in a browser. */
 @PersonalData({
   type: 'oauth_device_request',
-  where: 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)',
+  where: 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $user_id)',
 })
 @StoredColumns({
   columns: [

@@ -6,7 +6,7 @@ import { PersonalData, StoredColumns } from '../../platform/database/personal-da
 
 @PersonalData({
   type: 'oauth_refresh_token',
-  where: 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)',
+  where: 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $user_id)',
 })
 @StoredColumns({
   columns: [

@@ -5,7 +5,7 @@ import { PersonalData, StoredColumns } from '../../platform/database/personal-da
 /** Failed attempts from an IP address, for an account, or of a user who enters device codes. */
 @PersonalData({
   type: 'attempts',
-  where: `t.subject IN (SELECT sha256(convert_to(guess || $1::bigint, 'UTF8'))
+  where: `t.subject IN (SELECT sha256(convert_to(guess || $user_id::bigint, 'UTF8'))
       FROM unnest('{"user ","device code by ","download key by "}'::text[]) AS guess)`,
 })
 @StoredColumns({

@@ -54,9 +54,9 @@ const MAX_LISTED = 100;
 const SESSIONS = longRead<Pick<Session, 'token_hash' | 'created_at' | 'seen_at' | 'network'>>(
   'sessions_of_user',
   `SELECT token_hash, created_at, seen_at, network FROM sessions
-   WHERE user_id = $1 AND expires_at > now() AND seen_at > now() - make_interval(mins => $2)
+   WHERE user_id = $user_id AND expires_at > now() AND seen_at > now() - make_interval(mins => $idle_minutes)
    ORDER BY seen_at DESC LIMIT ${MAX_LISTED}`,
-  'user $1',
+  'user $user_id',
 );
 
 const CAN_EDIT_GAMES = `EXISTS (SELECT FROM games g WHERE g.user_id = u.id) OR EXISTS (SELECT FROM game_admins a WHERE a.user_id = u.id)`;
@@ -64,13 +64,13 @@ const CAN_EDIT_GAMES = `EXISTS (SELECT FROM games g WHERE g.user_id = u.id) OR E
 // Raw SQL, because the row must be locked, so that only one of two concurrent pages shows the notice.
 const TAKE_NOTICE = statement<{ notice: Buffer }>(
   'take_notice',
-  `UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
+  `UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $token_hash FOR UPDATE) old
    WHERE s.token_hash = old.token_hash AND old.notice IS NOT NULL RETURNING old.notice`,
 );
 
 const END = statement<{ id_token: Buffer | null }>(
   'end_session',
-  'DELETE FROM sessions WHERE token_hash = $1 RETURNING id_token',
+  'DELETE FROM sessions WHERE token_hash = $token_hash RETURNING id_token',
 );
 
 /** Sessions of browsers. The browser holds the token, the database only its hash. */
@@ -138,7 +138,7 @@ export class SessionsService {
 
   /** Returns the ID token of the session, for the sign-out at the identity provider. */
   async end(token: string): Promise<string | undefined> {
-    const ended = await this.database.row(END, [sha256(token)]);
+    const ended = await this.database.row(END, { token_hash: sha256(token) });
     return ended?.id_token ? decryptWithToken<string>(token, ended.id_token) : undefined;
   }
 
@@ -157,7 +157,10 @@ export class SessionsService {
 
   /** Lists the user's live sessions, last used first. */
   async list(user_id: number, token: string): Promise<ListedSession[]> {
-    const rows = await this.database.rows(SESSIONS, [user_id, this.settings.SESSION_IDLE_MINUTES]);
+    const rows = await this.database.rows(SESSIONS, {
+      user_id,
+      idle_minutes: this.settings.SESSION_IDLE_MINUTES,
+    });
     const own = sha256(token);
     return rows.map(({ token_hash, ...row }) => ({ ...row, is_current: token_hash.equals(own) }));
   }
@@ -168,7 +171,7 @@ export class SessionsService {
 
   /** Must be the last statement of a page, because the notice would be lost if a later one failed. */
   async takeNotice(token: string): Promise<Notice> {
-    const row = await this.database.row(TAKE_NOTICE, [sha256(token)]);
+    const row = await this.database.row(TAKE_NOTICE, { token_hash: sha256(token) });
     return row ? decryptWithToken<Notice>(token, row.notice)! : {};
   }
 }

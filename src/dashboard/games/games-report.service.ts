@@ -45,12 +45,12 @@ const CHANNELS = `
     FROM channels c WHERE c.name IS NOT NULL)
   SELECT name FROM channels WHERE name IS NOT NULL LIMIT ${MAX_CHANNELS + 1}`;
 
-/** A page of the games that the user $1 can edit, newest first, beginning after the time $2 and the ID $3. */
+/** A page of the games that the user can edit, newest first, beginning after a time and an ID. */
 const PAGE = `(
   SELECT id FROM (
-    SELECT id, created_at FROM games WHERE user_id = $1
-    UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
-  WHERE (created_at, id) < ($2::timestamptz, $3)
+    SELECT id, created_at FROM games WHERE user_id = $user_id
+    UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $user_id) own
+  WHERE (created_at, id) < ($at::timestamptz, $id)
   ORDER BY created_at DESC, id DESC LIMIT ${GAMES_ON_A_PAGE + 1}) page
   JOIN games g ON g.id = page.id`;
 
@@ -66,7 +66,7 @@ const GAMES_PAGE = longRead<GameReport>(
        SELECT o.user_version, o.created_at FROM builds o
        WHERE o.game_id = g.id AND o.channel_name = c.name AND ${isPublished('o')} ORDER BY o.id DESC LIMIT 1) newest) b
    ORDER BY g.created_at DESC, g.id DESC`,
-  'user $1',
+  'user $user_id',
 );
 
 export interface KeysReport extends Pick<Game, 'id' | 'created_at' | 'title'> {
@@ -85,7 +85,7 @@ const KEYS_PAGE = longRead<KeysReport>(
      (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
                             LIMIT ${MAX_COUNTED_KEYS + 1}) counted) AS unclaimed
    FROM ${PAGE} ORDER BY g.created_at DESC, g.id DESC`,
-  'user $1',
+  'user $user_id',
 );
 
 /** A game, for users who can edit it. */
@@ -96,7 +96,7 @@ export interface OwnGame extends GameRow, Pick<Game, 'visibility'> {
 
 export const OWN_GAME = read<Packed & Pick<OwnGame, 'visibility' | 'owned'>>(
   'own_game',
-  `SELECT ${GAME_ROW.sql}, g.visibility, g.user_id = $2 AS owned FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
+  `SELECT ${GAME_ROW.sql}, g.visibility, g.user_id = $user_id AS owned FROM games g WHERE g.id = $id AND ${canEdit('g', '$user_id')}`,
 );
 
 export interface GameSales {
@@ -105,13 +105,13 @@ export interface GameSales {
   amount: number;
 }
 
-/** Sales of the game $2 from the day $3 on, if the user $1 can edit the game. */
+/** Sales of the game from the day on, if the user can edit the game. */
 export const RECENT_GAME_SALES = longRead<GameSales>(
   'recent_game_sales',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-   FROM games g JOIN sales_periods s ON s.game_id = g.id AND s.unit = 'day' AND s.first_day >= $3::date
-   WHERE g.id = $2 AND ${canEdit('g', '$1')} GROUP BY 1 ORDER BY 3 DESC, 1`,
-  'user $1',
+   FROM games g JOIN sales_periods s ON s.game_id = g.id AND s.unit = 'day' AND s.first_day >= $day::date
+   WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} GROUP BY 1 ORDER BY 3 DESC, 1`,
+  'user $user_id',
 );
 
 /** A seller's view of their games. */
@@ -121,21 +121,21 @@ export class GamesReportService {
 
   /** The games of a page, newest first, and one more if there is a next page. */
   page(user_id: number, { at, id }: Cursor = NEWEST): Promise<GameReport[]> {
-    return this.database.rows(GAMES_PAGE, [user_id, at, id]);
+    return this.database.rows(GAMES_PAGE, { user_id, at, id });
   }
 
   async one(id: number, user_id: number): Promise<OwnGame> {
-    const row = await this.database.row(OWN_GAME, [id, user_id]);
+    const row = await this.database.row(OWN_GAME, { id, user_id });
     if (!row) throw invalidGame();
     return { ...GAME_ROW.read(row), visibility: row.visibility, owned: row.owned };
   }
 
   /** Totals by currency, highest revenue first. */
   salesSince(day: string, game_id: number, user_id: number): Promise<GameSales[]> {
-    return this.database.rows(RECENT_GAME_SALES, [user_id, game_id, day]);
+    return this.database.rows(RECENT_GAME_SALES, { user_id, game_id, day });
   }
 
   keysPage(user_id: number, { at, id }: Cursor = NEWEST): Promise<KeysReport[]> {
-    return this.database.rows(KEYS_PAGE, [user_id, at, id]);
+    return this.database.rows(KEYS_PAGE, { user_id, at, id });
   }
 }

@@ -189,7 +189,7 @@ const RECENT_SALES = longRead<RecentSales>(
 
 const TITLE = read<{ title: string }>(
   'title_of_own_game',
-  `SELECT title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
+  `SELECT title FROM games g WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')}`,
 );
 
 /** The sales of the games that a user can edit: from daily and monthly totals, and from the newest sales. */
@@ -199,7 +199,7 @@ export class SalesReportService {
 
   /** Undefined if the user cannot edit such a game. */
   async findTitle(game_id: number, editor_id: number): Promise<string | undefined> {
-    return (await this.database.row(TITLE, [game_id, editor_id]))?.title;
+    return (await this.database.row(TITLE, { game_id, editor_id }))?.title;
   }
 
   /** The currencies in which something was sold, most sales first. */

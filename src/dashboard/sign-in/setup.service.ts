@@ -54,7 +54,7 @@ export class SetupService {
    * ID of an account, so that a used code isn't valid again after all accounts were deleted.
    */
   async code(): Promise<string> {
-    const { last } = (await this.database.row(LAST_ACCOUNT, []))!;
+    const { last } = (await this.database.row(LAST_ACCOUNT, {}))!;
     const key = deriveKey(listPeppers(this.settings)[0]!, 'gamewharf setup code');
     const bytes = createHmac('sha256', key).update(String(last)).digest();
     const characters = [...bytes.subarray(0, LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length]);

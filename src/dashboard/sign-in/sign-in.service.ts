@@ -27,7 +27,7 @@ interface Account {
 const ACCOUNT = read<Account>(
   'account_to_sign_in',
   `SELECT typed.name, found.id, found.password_hash
-   FROM (SELECT lower_ascii($1) AS name) typed LEFT JOIN LATERAL (
+   FROM (SELECT lower_ascii($name) AS name) typed LEFT JOIN LATERAL (
      SELECT id, password_hash FROM users WHERE lower_ascii(username) = typed.name
      UNION ALL
      SELECT u.id, u.password_hash FROM user_emails e JOIN users u ON u.id = e.user_id
@@ -50,7 +50,7 @@ export class SignInService {
   /** An unknown name and a wrong password get the same response after the same time. */
   async signIn(name: string, password: string, req: Request): Promise<SignIn> {
     const { client } = req.exchange;
-    const account = (await this.database.row(ACCOUNT, [name]))!;
+    const account = (await this.database.row(ACCOUNT, { name }))!;
     const { id, password_hash } = account;
     const failed = (reason: 'wrong' | 'wait') =>
       this.audit.record({

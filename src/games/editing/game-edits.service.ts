@@ -24,8 +24,8 @@ export const MAX_GAMES = 10_000;
 // Serializes one user's requests to create games, so that they can't exceed MAX_GAMES.
 const LOCK_OWNER = statement(
   'game_owner_lock',
-  'SELECT pg_advisory_xact_lock(7305810, hashint8($1::bigint))',
-  'user $1',
+  'SELECT pg_advisory_xact_lock(7305810, hashint8($user_id::bigint))',
+  'user $user_id',
 );
 
 // A game with a price gets `can_be_bought`. It keeps the trait without a price, because buyers can pay more
@@ -67,14 +67,14 @@ export const UPDATE_GAME = statement<Packed>(
 );
 
 // The game to delete, in the form that the statements of game deletions expect.
-const GAME_TO_DELETE = '(SELECT g.id FROM games g WHERE g.id = $1 AND g.user_id = $2) t';
+const GAME_TO_DELETE = '(SELECT g.id FROM games g WHERE g.id = $game_id AND g.user_id = $user_id) t';
 
 const LOCK_COLLECTIONS = statement('game_delete_lock_collections', lockBeforeDeletion(GAME_TO_DELETE));
 
 const LOCK_GAME = statement<{ owned: boolean }>(
   'game_delete_lock',
-  `SELECT g.user_id = $2 AS owned FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')} FOR UPDATE OF g`,
-  'game $1',
+  `SELECT g.user_id = $user_id AS owned FROM games g WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} FOR UPDATE OF g`,
+  'game $game_id',
 );
 
 const COUNT_DEPENDENTS = statement<Record<string, number>>(
@@ -85,9 +85,10 @@ const COUNT_DEPENDENTS = statement<Record<string, number>>(
    FROM ${GAME_TO_DELETE}`,
 );
 
-const DELETE_GAME = [...deleteParts(GAME_TO_DELETE), 'DELETE FROM games WHERE id = $1 AND user_id = $2'].map(
-  (text, i) => statement(`game_delete_${i + 1}`, text),
-);
+const DELETE_GAME = [
+  ...deleteParts(GAME_TO_DELETE),
+  'DELETE FROM games WHERE id = $game_id AND user_id = $user_id',
+].map((text, i) => statement(`game_delete_${i + 1}`, text));
 
 export interface Editor {
   request_id: string;
@@ -113,7 +114,7 @@ export class GameEditsService {
     const game = { user_id, title, slug, short_text, cover_url, type, min_price, visibility, published };
     const created = await this.once(key, request, async (manager) => {
       const getRows = await this.database.execute(
-        [bind(LOCK_OWNER, [user_id]), bind(CREATE_GAME, game)],
+        [bind(LOCK_OWNER, { user_id }), bind(CREATE_GAME, game)],
         manager,
       );
       const [row] = getRows(CREATE_GAME);
@@ -155,7 +156,7 @@ export class GameEditsService {
   /** Only the owner can delete a game, and only one without purchases and keys. */
   async delete({ game_id }: { game_id: number }, editor: Editor, key?: RetryKey): Promise<SuccessResponse> {
     const remove = async (manager: EntityManager): Promise<SuccessResponse> => {
-      const ids = [game_id, editor.user_id];
+      const ids = { game_id, user_id: editor.user_id };
       // Collections are locked before games, in the order in which other writes lock them.
       const getRows = await this.database.execute(
         [bind(LOCK_COLLECTIONS, ids), bind(LOCK_GAME, ids)],

@@ -17,13 +17,13 @@ const removal = (table: string, key: string, condition: string, name = table) =>
 // The user may sign in concurrently. Such a session ends when the credentials are deleted again.
 export const CLOSE_ACCOUNT = statement(
   'erase_password',
-  'UPDATE users SET password_hash = NULL WHERE id = $1 AND password_hash IS NOT NULL RETURNING 1',
+  'UPDATE users SET password_hash = NULL WHERE id = $user_id AND password_hash IS NOT NULL RETURNING 1',
 );
 
 /** An app without scopes gets no new grants while its old ones are deleted. */
 export const EMPTY_APPLICATIONS = statement(
   'erase_application_fields',
-  `UPDATE oauth_applications SET name = 'erased', redirect_uris = '{}', scopes = '{}' WHERE user_id = $1`,
+  `UPDATE oauth_applications SET name = 'erased', redirect_uris = '{}', scopes = '{}' WHERE user_id = $user_id`,
 );
 
 /**
@@ -31,38 +31,38 @@ export const EMPTY_APPLICATIONS = statement(
  * are deleted with their grant.
  */
 export const DELETE_CREDENTIALS = [
-  ['identities', removal('identities', 'id', 'user_id = $1')],
-  ['sessions', removal('sessions', 'token_hash', 'user_id = $1')],
-  ['account_links', removal('account_links', 'id', 'user_id = $1')],
+  ['identities', removal('identities', 'id', 'user_id = $user_id')],
+  ['sessions', removal('sessions', 'token_hash', 'user_id = $user_id')],
+  ['account_links', removal('account_links', 'id', 'user_id = $user_id')],
   [
     'oauth_grants',
     removal(
       'oauth_grants',
       'id',
-      'user_id = $1 OR client_id IN (SELECT client_id FROM oauth_applications WHERE user_id = $1)',
+      'user_id = $user_id OR client_id IN (SELECT client_id FROM oauth_applications WHERE user_id = $user_id)',
     ),
   ],
-  ['oauth_applications', removal('oauth_applications', 'client_id', 'user_id = $1')],
-  ['api_keys', removal('api_keys', 'id', 'user_id = $1')],
-  ['webhooks', removal('webhooks', 'id', 'user_id = $1')],
+  ['oauth_applications', removal('oauth_applications', 'client_id', 'user_id = $user_id')],
+  ['api_keys', removal('api_keys', 'id', 'user_id = $user_id')],
+  ['webhooks', removal('webhooks', 'id', 'user_id = $user_id')],
 ] as const;
 
 export const FORGET_EVENT_DETAILS = statement(
   'erase_event_details',
   `UPDATE audit_events SET details = details - '{address,host,network}'::text[]
-   WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ?| '{address,host,network}' LIMIT ${BATCH}) RETURNING 1`,
+   WHERE id IN (SELECT id FROM audit_events WHERE user_id = $user_id AND details ?| '{address,host,network}' LIMIT ${BATCH}) RETURNING 1`,
 );
 
 /** The refunds stay with the sales. */
 export const FORGET_REFUNDERS = statement(
   'erase_refunders',
-  `UPDATE refunds SET user_id = NULL WHERE purchase_id IN (SELECT purchase_id FROM refunds WHERE user_id = $1 LIMIT ${BATCH}) RETURNING 1`,
+  `UPDATE refunds SET user_id = NULL WHERE purchase_id IN (SELECT purchase_id FROM refunds WHERE user_id = $user_id LIMIT ${BATCH}) RETURNING 1`,
 );
 
 /** Rows that concern only this account: those of entities with `@PersonalData({ erasure: 'delete' })`. */
 export const deletions = ({ entityMetadatas }: DataSource): [table: string, Statement][] =>
   entityMetadatas.flatMap(({ target, tableName, primaryColumns }): [string, Statement][] => {
-    const { erasure, where = 't.user_id = $1' } = personalRows(target) ?? {};
+    const { erasure, where = 't.user_id = $user_id' } = personalRows(target) ?? {};
     const key = primaryColumns.map(({ databaseName }) => databaseName).join(', ');
     return erasure === 'delete' ? [[tableName, removal(tableName, key, where)]] : [];
   });
@@ -80,11 +80,11 @@ export const NEWEST_SALES = longRead<{ purchases: number; download_keys: number 
 // All writers lock in this order: purchases, then their games and keys.
 export const LOCK_PURCHASES = statement(
   'erase_lock_purchases',
-  'SELECT FROM purchases WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE',
+  'SELECT FROM purchases WHERE id = ANY ($ids::bigint[]) ORDER BY id FOR UPDATE',
 );
 export const LOCK_PURCHASES_OF_KEYS = statement(
   'erase_lock_purchases_of_keys',
-  `SELECT FROM purchases WHERE id IN (SELECT purchase_id FROM download_keys WHERE id = ANY ($1::bigint[]))
+  `SELECT FROM purchases WHERE id IN (SELECT purchase_id FROM download_keys WHERE id = ANY ($ids::bigint[]))
    ORDER BY id FOR UPDATE`,
 );
 
@@ -118,15 +118,15 @@ export const FORGET_KEY_OWNERS = statement(
 /** Labels of other people's keys stay useful to the seller, so only the name in them is replaced. */
 export const FORGET_NAMES_IN_LABELS = statement(
   'erase_names_in_labels',
-  `UPDATE download_keys SET label = left(regexp_replace(label, $2, 'erased', 'gi'), ${MAX_LABEL})
-   WHERE id = ANY ($1::bigint[]) AND label ~* $2 RETURNING 1`,
+  `UPDATE download_keys SET label = left(regexp_replace(label, $pattern, 'erased', 'gi'), ${MAX_LABEL})
+   WHERE id = ANY ($ids::bigint[]) AND label ~* $pattern RETURNING 1`,
 );
 
 /** A reference is the checkout's ID for the sale. It is deleted only if it identifies the buyer. */
 export const DELETE_REFERENCES = statement(
   'erase_references',
   `DELETE FROM purchase_references r
-   WHERE r.purchase_id = ANY ($1::bigint[]) AND r.reference ~* ANY ($2::text[])`,
+   WHERE r.purchase_id = ANY ($ids::bigint[]) AND r.reference ~* ANY ($names::text[])`,
 );
 
 /** Names that are also parts of other words or numbers, such as `1`, are found only as whole words. */
@@ -146,54 +146,57 @@ const wholeWord = (name: string) => `(?<![a-z0-9])${escaped(name)}(?![a-z0-9])`;
 export const FORGET_RESPONSES = statement(
   'erase_webhook_responses',
   `UPDATE webhook_attempts SET response = NULL
-   WHERE subject_type = 'purchase' AND subject_id = ANY ($1::bigint[]) AND response IS NOT NULL`,
+   WHERE subject_type = 'purchase' AND subject_id = ANY ($ids::bigint[]) AND response IS NOT NULL`,
 );
 
 export const DELETE_ENTRIES_OF_OWN = removal(
   'collection_games',
   'collection_id, game_id',
-  'collection_id IN (SELECT id FROM collections WHERE user_id = $1)',
+  'collection_id IN (SELECT id FROM collections WHERE user_id = $user_id)',
 );
-export const DELETE_COLLECTIONS = removal('collections', 'id', 'user_id = $1');
+export const DELETE_COLLECTIONS = removal('collections', 'id', 'user_id = $user_id');
 
 /** The owner of the collection keeps the entry. The blurb is cleared if the user wrote it last. */
 export const REASSIGN_ENTRIES = statement(
   'erase_entries_elsewhere',
   `UPDATE collection_games e SET
-     user_id = CASE e.user_id WHEN $1 THEN c.user_id ELSE e.user_id END,
-     blurb = CASE coalesce(e.blurb_user_id, e.user_id) WHEN $1 THEN NULL ELSE e.blurb END,
-     blurb_user_id = nullif(e.blurb_user_id, $1)
-   FROM unnest($2::bigint[], $3::bigint[]) AS added (collection_id, game_id) JOIN collections c ON c.id = added.collection_id
+     user_id = CASE e.user_id WHEN $user_id THEN c.user_id ELSE e.user_id END,
+     blurb = CASE coalesce(e.blurb_user_id, e.user_id) WHEN $user_id THEN NULL ELSE e.blurb END,
+     blurb_user_id = nullif(e.blurb_user_id, $user_id)
+   FROM unnest($collection_ids::bigint[], $game_ids::bigint[]) AS added (collection_id, game_id) JOIN collections c ON c.id = added.collection_id
    WHERE e.collection_id = added.collection_id AND e.game_id = added.game_id
-     AND $1 IN (e.user_id, e.blurb_user_id)`,
+     AND $user_id IN (e.user_id, e.blurb_user_id)`,
 );
 export const TOUCH_COLLECTIONS = statement(
   'erase_touch_collections',
-  'UPDATE collections SET updated_at = clock_timestamp() WHERE id = ANY ($1::bigint[])',
+  'UPDATE collections SET updated_at = clock_timestamp() WHERE id = ANY ($collection_ids::bigint[])',
 );
 
 export const DELETE_RESPONSES = statement(
   'erase_responses',
-  `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
+  `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($credentials::text[], $key_hashes::bytea[]))
    RETURNING 1`,
 );
 
-/** Sign-ups, which have no account yet, and requests for the email addresses $1. */
+/** Sign-ups, which have no account yet, and requests for the email addresses $credentials. */
 export const DELETE_LINKS = [
-  ['account_links', removal('account_links', 'id', 'email = ANY ($1::text[])', 'links_of_addresses')],
-  ['link_requests', removal('link_requests', 'id', 'email = ANY ($1::text[])', 'link_requests_of_addresses')],
+  ['account_links', removal('account_links', 'id', 'email = ANY ($addresses::text[])', 'links_of_addresses')],
+  [
+    'link_requests',
+    removal('link_requests', 'id', 'email = ANY ($addresses::text[])', 'link_requests_of_addresses'),
+  ],
 ] as const;
 
 export const DELETE_CLAIMS = statement(
   'erase_claims',
-  `DELETE FROM user_emails WHERE (user_id, email) IN (SELECT * FROM unnest($1::bigint[], $2::text[])) RETURNING 1`,
+  `DELETE FROM user_emails WHERE (user_id, email) IN (SELECT * FROM unnest($user_ids::bigint[], $emails::text[])) RETURNING 1`,
 );
 export const DELETE_ADDRESSES = statement(
   'erase_addresses',
-  'DELETE FROM user_emails WHERE user_id = $1 RETURNING 1',
+  'DELETE FROM user_emails WHERE user_id = $user_id RETURNING 1',
 );
 
-export const LOCK_USER = statement('erase_lock_user', 'SELECT FROM users WHERE id = $1 FOR UPDATE');
+export const LOCK_USER = statement('erase_lock_user', 'SELECT FROM users WHERE id = $user_id FOR UPDATE');
 /** The row stays, because games and the accounting refer to it. A trigger copies its new name to the games. */
 export const ERASE_ACCOUNT = statement(
   'erase_account',
@@ -203,6 +206,6 @@ export const ERASE_ACCOUNT = statement(
        WHEN EXISTS (SELECT FROM users other WHERE lower_ascii(other.username) = ${PSEUDONYM('u.id')})
        THEN ${PSEUDONYM('u.id')} || '-' || substr(md5(random()::text), 1, 8)
        ELSE ${PSEUDONYM('u.id')} END
-   WHERE u.id = $1 AND (NOT ${isErased('u')} OR NOT u.gamer OR u.press_user
+   WHERE u.id = $user_id AND (NOT ${isErased('u')} OR NOT u.gamer OR u.press_user
      OR num_nonnulls(u.display_name, u.cover_url, u.password_hash) > 0) RETURNING 1`,
 );

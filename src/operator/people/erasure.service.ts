@@ -12,7 +12,7 @@ import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { LOCK_COLLECTIONS } from '../../collections/collection-access';
 import { StoreLinks } from '../../platform/config/store-links';
 import { Database } from '../../platform/database/database';
-import { bind, type Statement } from '../../platform/database/statement';
+import { bind, type Statement, type Values } from '../../platform/database/statement';
 import { isPseudonym } from '../../auth/accounts/erased-users';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
@@ -72,20 +72,20 @@ export class ErasureService {
     const tables = [...TABLES, ...deletions.map(([table]) => table)];
     const erased = Object.fromEntries(tables.map((table) => [table, 0])) as Erased;
     const { user_id } = person;
-    const newest = (await this.database.row(sql.NEWEST_SALES, []))!;
+    const newest = (await this.database.row(sql.NEWEST_SALES, {}))!;
     if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(REVOCATION_DELAY_MS);
     await this.eraseSales(person, erased);
     if (user_id !== null) {
-      for (const [table, statement] of deletions) erased[table] = await this.repeat(statement, [user_id]);
-      erased.audit_events += await this.repeat(sql.FORGET_EVENT_DETAILS, [user_id]);
-      erased.refunds += await this.repeat(sql.FORGET_REFUNDERS, [user_id]);
+      for (const [table, statement] of deletions) erased[table] = await this.repeat(statement, { user_id });
+      erased.audit_events += await this.repeat(sql.FORGET_EVENT_DETAILS, { user_id });
+      erased.refunds += await this.repeat(sql.FORGET_REFUNDERS, { user_id });
       await this.eraseCollections(user_id, person, erased);
       // Credentials may have been created while the account could still be used.
       await this.endCredentials(user_id, erased);
     }
     await this.eraseAttempts(person, erased);
     for (const [table, statement] of sql.DELETE_LINKS)
-      erased[table] = (erased[table] ?? 0) + (await this.repeat(statement, [person.addresses]));
+      erased[table] = (erased[table] ?? 0) + (await this.repeat(statement, { addresses: person.addresses }));
     await this.eraseClaims(person, erased);
     if (user_id !== null) await this.eraseAccount(user_id, erased);
     // Erases sales that were made during the erasure.
@@ -96,12 +96,12 @@ export class ErasureService {
 
   /** Returns whether the account could still be used. */
   private async endCredentials(user_id: number, erased: Erased): Promise<boolean> {
-    let found = (await this.database.rows(sql.CLOSE_ACCOUNT, [user_id])).length;
+    let found = (await this.database.rows(sql.CLOSE_ACCOUNT, { user_id })).length;
     if (found > 0) erased.users = 1;
     await this.keys.revokeAllTokens(user_id);
-    await this.database.rows(sql.EMPTY_APPLICATIONS, [user_id]);
+    await this.database.rows(sql.EMPTY_APPLICATIONS, { user_id });
     for (const [table, statement] of sql.DELETE_CREDENTIALS) {
-      const count = await this.repeat(statement, [user_id]);
+      const count = await this.repeat(statement, { user_id });
       erased[table] += count;
       found += count;
     }
@@ -122,7 +122,7 @@ export class ErasureService {
     const eraseKeys = async (slice: { id: number }[]) => {
       const ids = slice.map(({ id }) => id);
       await this.database.execute([
-        bind(sql.LOCK_PURCHASES_OF_KEYS, [ids]),
+        bind(sql.LOCK_PURCHASES_OF_KEYS, { ids }),
         bind(sql.FORGET_KEY_OWNERS, { user_id, addresses, ids }),
       ]);
       erased.download_keys += ids.length;
@@ -130,9 +130,9 @@ export class ErasureService {
     const erasePurchases = async (slice: { id: number }[]) => {
       const ids = slice.map(({ id }) => id);
       await this.database.execute([
-        bind(sql.LOCK_PURCHASES, [ids]),
-        bind(sql.DELETE_REFERENCES, [ids, names]),
-        bind(sql.FORGET_RESPONSES, [ids]),
+        bind(sql.LOCK_PURCHASES, { ids }),
+        bind(sql.DELETE_REFERENCES, { ids, names }),
+        bind(sql.FORGET_RESPONSES, { ids }),
         bind(sql.FORGET_BUYERS, { user_id, addresses, ids }),
       ]);
       erased.purchases += ids.length;
@@ -155,7 +155,8 @@ export class ErasureService {
       { user_id, addresses: patterns },
       async (slice) => {
         const ids = slice.map(({ id }) => id);
-        const changed = await this.database.rows(sql.FORGET_NAMES_IN_LABELS, [ids, patterns.join('|')]);
+        const values = { ids, pattern: patterns.join('|') };
+        const changed = await this.database.rows(sql.FORGET_NAMES_IN_LABELS, values);
         erased.download_keys += changed.length;
       },
       [after],
@@ -163,15 +164,14 @@ export class ErasureService {
   }
 
   private async eraseCollections(user_id: number, person: Person, erased: Erased): Promise<void> {
-    erased.collection_games += await this.repeat(sql.DELETE_ENTRIES_OF_OWN, [user_id]);
-    erased.collections += await this.repeat(sql.DELETE_COLLECTIONS, [user_id]);
+    erased.collection_games += await this.repeat(sql.DELETE_ENTRIES_OF_OWN, { user_id });
+    erased.collections += await this.repeat(sql.DELETE_COLLECTIONS, { user_id });
     await this.eachSlice(ENTRIES, person, async (slice: Entry[]) => {
-      const values = transposeKeys(ENTRIES, slice);
-      const [collection_ids] = values;
+      const [collection_ids, game_ids] = transposeKeys(ENTRIES, slice);
       await this.database.execute([
-        bind(LOCK_COLLECTIONS, [collection_ids]),
-        bind(sql.REASSIGN_ENTRIES, [user_id, ...values]),
-        bind(sql.TOUCH_COLLECTIONS, [collection_ids]),
+        bind(LOCK_COLLECTIONS, { collection_ids }),
+        bind(sql.REASSIGN_ENTRIES, { user_id, collection_ids, game_ids }),
+        bind(sql.TOUCH_COLLECTIONS, { collection_ids }),
       ]);
       erased.collection_games += slice.length;
     });
@@ -191,18 +191,19 @@ export class ErasureService {
 
   private async eraseClaims(person: Person, erased: Erased): Promise<void> {
     await this.eachSlice(CLAIMS, person, async (slice) => {
-      erased.user_emails += await this.repeat(sql.DELETE_CLAIMS, transposeKeys(CLAIMS, slice));
+      const [user_ids, emails] = transposeKeys(CLAIMS, slice);
+      erased.user_emails += await this.repeat(sql.DELETE_CLAIMS, { user_ids, emails });
     });
   }
 
   private async eraseAccount(user_id: number, erased: Erased): Promise<void> {
     const getRows = await this.database.execute([
-      bind(sql.LOCK_USER, [user_id]),
+      bind(sql.LOCK_USER, { user_id }),
       // Includes credentials that were created while the account could still be used. The lock prevents new
       // ones.
-      ...LAST_CREDENTIALS.map((statement) => bind(statement, [user_id])),
-      bind(sql.DELETE_ADDRESSES, [user_id]),
-      bind(sql.ERASE_ACCOUNT, [user_id]),
+      ...LAST_CREDENTIALS.map((statement) => bind(statement, { user_id })),
+      bind(sql.DELETE_ADDRESSES, { user_id }),
+      bind(sql.ERASE_ACCOUNT, { user_id }),
     ]);
     const addresses = getRows(sql.DELETE_ADDRESSES);
     const names = getRows(sql.ERASE_ACCOUNT);
@@ -219,7 +220,8 @@ export class ErasureService {
     const addresses = [`"user_id":${user_id},`];
     if (!isPseudonym(username!, user_id)) addresses.push(`"${this.links.user(username!)}/`);
     await this.eachSlice(RESPONSES, { user_id, addresses }, async (slice) => {
-      erased.idempotency_keys += await this.repeat(sql.DELETE_RESPONSES, transposeKeys(RESPONSES, slice));
+      const [credentials, key_hashes] = transposeKeys(RESPONSES, slice);
+      erased.idempotency_keys += await this.repeat(sql.DELETE_RESPONSES, { credentials, key_hashes });
     });
   }
 
@@ -234,7 +236,7 @@ export class ErasureService {
   }
 
   /** Runs a statement that changes a limited number of rows until none is left. */
-  private async repeat(statement: Statement, values: unknown[]): Promise<number> {
+  private async repeat(statement: Statement, values: Values): Promise<number> {
     for (let count = 0; ;) {
       const { length } = await this.database.rows(statement, values);
       count += length;

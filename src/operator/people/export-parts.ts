@@ -27,7 +27,7 @@ interface Described {
   at_once: number;
 }
 
-/** Rows that an index finds by the account $1. */
+/** Rows that an index finds by the account $user_id. */
 export interface Owned extends Described {
   where: string;
   key: string;
@@ -53,7 +53,7 @@ function keyColumn({ name, primaryColumns }: EntityMetadata): Pick<Owned, 'key' 
 function ownedPart(metadata: EntityMetadata): Owned[] {
   const rows = personalRows(metadata.target);
   if (!rows) return [];
-  const { type, where = 't.user_id = $1', columns, has_long_texts } = rows;
+  const { type, where = 't.user_id = $user_id', columns, has_long_texts } = rows;
   const at_once = has_long_texts ? LONG_TEXTS : MANY;
   return [{ type, entity: metadata.target, where, columns, at_once, ...keyColumn(metadata) }];
 }

@@ -64,7 +64,7 @@ export class ExportService {
     if (user_id === null) return;
     let position = START[part.key_type];
     for (;;) {
-      const lines = await this.database.rows(statement, [user_id, position]);
+      const lines = await this.database.rows(statement, { user_id, position });
       yield lines;
       if (lines.length < part.at_once) return;
       position = lines.at(-1)!.position;
@@ -94,7 +94,7 @@ export class ExportService {
       return longRead(
         name,
         `SELECT ${line}, t.${key}::text AS position FROM ${tablePath} t
-         WHERE ${where} AND t.${key} > $2::${key_type} ORDER BY t.${key} LIMIT ${at_once}`,
+         WHERE ${where} AND t.${key} > $position::${key_type} ORDER BY t.${key} LIMIT ${at_once}`,
       );
     }
     const keys = Object.entries<string>(part.scan.keys);

@@ -29,12 +29,12 @@ const ACCOUNT = read<Account>(
   'person_account',
   `SELECT u.id AS user_id, u.username, u.display_name,
      ${addresses('e.verified')} AS verified, ${addresses('NOT e.verified')} AS unverified
-   FROM users u WHERE u.id = $1`,
+   FROM users u WHERE u.id = $user_id`,
 );
 
 const BY_ADDRESS = read<{ email: string; user_id: number | null }>(
   'person_by_address',
-  `SELECT typed.email, e.user_id FROM (SELECT lower_ascii($1) AS email) typed
+  `SELECT typed.email, e.user_id FROM (SELECT lower_ascii($given) AS email) typed
    LEFT JOIN user_emails e ON e.email = typed.email AND e.verified`,
 );
 
@@ -53,7 +53,7 @@ export class People {
 
   /** Finds the person for an operator. An unverified email address is theirs if no other account has entered it. */
   async withId(user_id: number): Promise<Person | undefined> {
-    const account = await this.database.row(ACCOUNT, [user_id]);
+    const account = await this.database.row(ACCOUNT, { user_id });
     if (!account) return undefined;
     const { username, display_name, verified, unverified } = account;
     const shared = new Set<string>();
@@ -70,7 +70,7 @@ export class People {
 
   /** Finds the person for their own request: anyone can enter any email address, so only verified ones count. */
   async verified(user_id: number): Promise<Person> {
-    const { verified, username, display_name } = (await this.database.row(ACCOUNT, [user_id]))!;
+    const { verified, username, display_name } = (await this.database.row(ACCOUNT, { user_id }))!;
     return { user_id, username, display_name, addresses: verified };
   }
 
@@ -81,7 +81,7 @@ export class People {
 
   /** The account that verified the email address, otherwise the person with that email address. */
   async withAddress(given: string): Promise<Person> {
-    const { email, user_id } = (await this.database.row(BY_ADDRESS, [given]))!;
+    const { email, user_id } = (await this.database.row(BY_ADDRESS, { given }))!;
     const account = user_id === null ? undefined : await this.withId(user_id);
     if (account) return account;
     const addresses = email === ERASED_ADDRESS ? [] : [email];

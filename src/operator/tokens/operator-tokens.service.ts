@@ -118,7 +118,7 @@ export class OperatorTokensService {
   private liveTokens(): Promise<LiveTokens> {
     return this.live.find('', async () => {
       const readAt = this.clock.monotonic();
-      const rows = await this.database.rows(LIVE_TOKENS, []);
+      const rows = await this.database.rows(LIVE_TOKENS, {});
       return { value: { readAt, byHash: new Map(rows.map((row) => [row.hash, row])) } };
     });
   }

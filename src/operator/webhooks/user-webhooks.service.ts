@@ -28,29 +28,29 @@ export interface OwnWebhook extends Omit<Webhook, 'secret'> {
 const OWN = longRead<OwnWebhook>(
   'own_webhooks',
   `SELECT ${WEBHOOK_COLUMNS},
-     (SELECT title FROM games g WHERE g.id = w.game_id AND ${canEdit('g', '$1')}) AS title
-   FROM webhooks w WHERE w.user_id = $1 AND ($2::bigint IS NULL OR w.id = $2) ORDER BY w.id`,
-  'user $1',
+     (SELECT title FROM games g WHERE g.id = w.game_id AND ${canEdit('g', '$user_id')}) AS title
+   FROM webhooks w WHERE w.user_id = $user_id AND ($webhook_id::bigint IS NULL OR w.id = $webhook_id) ORDER BY w.id`,
+  'user $user_id',
 );
 
 const GAMES = longRead<{ id: number; title: string }>(
   'games_for_webhooks',
-  `SELECT id, title FROM games WHERE id IN (${editedBy('$1')})
+  `SELECT id, title FROM games WHERE id IN (${editedBy('$user_id')})
    ORDER BY lower(title), id LIMIT ${MAX_GAMES}`,
-  'user $1',
+  'user $user_id',
 );
 
 const EDITED = longRead(
   'game_for_webhook',
-  `SELECT FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
-  'user $2',
+  `SELECT FROM games g WHERE g.id = $game_id AND ${canEdit('g', '$user_id')}`,
+  'user $user_id',
 );
 
 const TO_REPEAT = longRead<WebhookAttempt & Subject>(
   'webhook_attempt_to_repeat',
   `SELECT a.* FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
-   WHERE a.id = $1 AND w.id = $2 AND w.user_id = $3 AND ${isSubscribed('a.data')}`,
-  'user $3',
+   WHERE a.id = $attempt_id AND w.id = $webhook_id AND w.user_id = $user_id AND ${isSubscribed('a.data')}`,
+  'user $user_id',
 );
 
 /** The webhooks of a user. Results are undefined if the user has no such webhook. */
@@ -67,20 +67,20 @@ export class UserWebhooksService {
   ) {}
 
   list(user_id: number): Promise<OwnWebhook[]> {
-    return this.database.rows(OWN, [user_id, null]);
+    return this.database.rows(OWN, { user_id, webhook_id: null });
   }
 
   find(user_id: number, id: number): Promise<OwnWebhook | undefined> {
-    return this.database.row(OWN, [user_id, id]);
+    return this.database.row(OWN, { user_id, webhook_id: id });
   }
 
   /** Games that the user can edit, by title. */
   games(user_id: number) {
-    return this.database.rows(GAMES, [user_id]);
+    return this.database.rows(GAMES, { user_id });
   }
 
   async canEdit(user_id: number, game_id: number): Promise<boolean> {
-    return (await this.database.row(EDITED, [game_id, user_id])) !== undefined;
+    return (await this.database.row(EDITED, { game_id, user_id })) !== undefined;
   }
 
   newestAttempts({ id }: OwnWebhook) {
@@ -95,7 +95,7 @@ export class UserWebhooksService {
   /** Sends the message of an attempt again, if the user can still edit the game. */
   async repeat(user_id: number, id: number, attempt_id: number, client: LimitedClient) {
     const webhook = await this.stored.findOneBy({ id, user_id });
-    const attempt = await this.database.row(TO_REPEAT, [attempt_id, id, user_id]);
+    const attempt = await this.database.row(TO_REPEAT, { attempt_id, webhook_id: id, user_id });
     if (!webhook || !attempt) return undefined;
     const { message_id, event, happened_at, data, subject_type, subject_id } = attempt;
     const message = { id: message_id, type: event, timestamp: modernTimestamp(happened_at), data };

@@ -6,7 +6,7 @@ import { PersonalData, StoredColumns } from '../../platform/database/personal-da
 /** An attempt to deliver a message to a user's webhook. The newest ones of each webhook are kept. */
 @PersonalData({
   type: 'webhook_attempt',
-  where: 't.webhook_id IN (SELECT id FROM webhooks WHERE user_id = $1)',
+  where: 't.webhook_id IN (SELECT id FROM webhooks WHERE user_id = $user_id)',
 })
 @StoredColumns(
   {

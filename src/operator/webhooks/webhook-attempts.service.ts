@@ -42,7 +42,7 @@ const RECORD = statement(
 const NEWEST = longRead<Omit<WebhookAttempt, 'webhook' | 'data'>>(
   'webhook_attempts',
   `SELECT id, webhook_id, message_id, event, subject_type, subject_id, happened_at, attempted_at, outcome, duration_ms, response
-   FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id DESC LIMIT ${MAX_ATTEMPTS}`,
+   FROM webhook_attempts WHERE webhook_id = $webhook_id ORDER BY id DESC LIMIT ${MAX_ATTEMPTS}`,
 );
 
 /** An attempt to deliver a message about a subject, or the next attempt of a pending message. */
@@ -57,12 +57,12 @@ const OF_SUBJECT = longRead<SubjectDelivery>(
   'webhook_deliveries_of_subject',
   `(SELECT d.webhook_id, w.url, d.event, greatest(d.due_at, w.paused_until) AS at, NULL AS outcome
     FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
-    WHERE d.subject_type = $2 AND d.subject_id = $3 AND w.user_id = $1 ORDER BY at LIMIT ${MAX_ATTEMPTS})
+    WHERE d.subject_type = $subject_type AND d.subject_id = $subject_id AND w.user_id = $user_id ORDER BY at LIMIT ${MAX_ATTEMPTS})
    UNION ALL
    (SELECT a.webhook_id, w.url, a.event, a.attempted_at, a.outcome
     FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
-    WHERE a.subject_type = $2 AND a.subject_id = $3 AND w.user_id = $1 ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS})`,
-  'user $1',
+    WHERE a.subject_type = $subject_type AND a.subject_id = $subject_id AND w.user_id = $user_id ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS})`,
+  'user $user_id',
 );
 
 /** The results of the messages to users' webhooks. */
@@ -92,10 +92,10 @@ export class WebhookAttempts {
 
   /** The messages to a user's webhooks about a subject: pending ones, then the newest attempts. */
   findBySubject(user_id: number, { subject_type, subject_id }: Subject): Promise<SubjectDelivery[]> {
-    return this.database.rows(OF_SUBJECT, [user_id, subject_type, subject_id]);
+    return this.database.rows(OF_SUBJECT, { user_id, subject_type, subject_id });
   }
 
   newest(webhook_id: number) {
-    return this.database.rows(NEWEST, [webhook_id]);
+    return this.database.rows(NEWEST, { webhook_id });
   }
 }

@@ -80,15 +80,15 @@ interface Due
   permitted: boolean;
 }
 
-// Claims some deliveries for each webhook, so that a slow one doesn't block the others. $1: the webhook of
-// each delivery in progress. $2: event types; replicas of the next version send their own.
+// Claims some deliveries for each webhook, so that a slow one doesn't block the others. busy: the webhook of
+// each delivery in progress. known: event types; replicas of the next version send their own.
 const CLAIM = statement<Due>(
   'claim_webhook_deliveries',
   `WITH ${PENDING}, due AS MATERIALIZED (
      SELECT d.id FROM pending JOIN webhooks w USING (id) CROSS JOIN LATERAL (
        SELECT id FROM webhook_deliveries
-       WHERE webhook_id = w.id AND due_at <= now() AND event = ANY ($2::text[]) AND coalesce(w.paused_until <= now(), true) ORDER BY due_at
-       LIMIT greatest(0, ${MAX_AT_ONCE} - (SELECT count(*) FROM unnest($1::bigint[]) AS busy (id) WHERE busy.id = w.id))
+       WHERE webhook_id = w.id AND due_at <= now() AND event = ANY ($known::text[]) AND coalesce(w.paused_until <= now(), true) ORDER BY due_at
+       LIMIT greatest(0, ${MAX_AT_ONCE} - (SELECT count(*) FROM unnest($busy::bigint[]) AS busy (id) WHERE busy.id = w.id))
        FOR UPDATE SKIP LOCKED) d
    )
    UPDATE webhook_deliveries d SET due_at = now() + interval '${LEASE} ms', attempts = d.attempts + 1
@@ -98,7 +98,7 @@ const CLAIM = statement<Due>(
      extract(epoch FROM now() - d.created_at)::float8 AS age`,
 );
 
-const WITHDRAW = statement('webhook_delivery_withdrawn', 'DELETE FROM webhook_deliveries WHERE id = $1');
+const WITHDRAW = statement('webhook_delivery_withdrawn', 'DELETE FROM webhook_deliveries WHERE id = $id');
 const SET_OUTCOME = 'UPDATE webhooks SET last_at = now(), last_outcome = $status';
 const FINISH = statement(
   'webhook_delivery_done',
@@ -207,13 +207,13 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     const now = this.clock.monotonic();
     if (now - this.polledAt >= POLL_INTERVAL_MS) {
       this.polledAt = now;
-      const { waiting, oldest } = (await this.database.row(POLL, []))!;
+      const { waiting, oldest } = (await this.database.row(POLL, {}))!;
       Object.assign(this, { waiting, oldest });
       if (waiting > MAX_PENDING || oldest > MAX_UNTRIED_AGE_SECONDS) await this.drop();
       if (waiting === 0) return;
     }
     const known = this.events.all.map(({ name }) => name);
-    for (const due of await this.database.rows(CLAIM, [[...this.running.values()], known]))
+    for (const due of await this.database.rows(CLAIM, { busy: [...this.running.values()], known }))
       void this.attempt(due).catch((error: Error) =>
         this.log.warn(`The outcome of a delivery could not be stored: ${error.message}`),
       );
@@ -222,7 +222,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   private async attempt(due: Due): Promise<void> {
     const { id, webhook_id, url, secret, user_id, event, subject_type, subject_id, created_at, data } = due;
     if (!due.permitted) {
-      await this.database.rows(WITHDRAW, [id]);
+      await this.database.rows(WITHDRAW, { id });
       return;
     }
     const message = { id: `msg_${id}`, type: event, timestamp: modernTimestamp(created_at), data };
@@ -281,7 +281,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   }
 
   private async drop(): Promise<void> {
-    const { length } = await this.database.rows(DROP, []);
+    const { length } = await this.database.rows(DROP, {});
     this.results.inc({ result: 'dropped' }, length);
     if (length > 0)
       this.log.warn(`Webhook messages dropped: ${length}. They waited too long, or the queue was full.`);

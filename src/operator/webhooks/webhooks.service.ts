@@ -44,8 +44,8 @@ const LIST = longRead<ListedWebhook>(
 
 const DISABLE = statement(
   'end_webhook',
-  `WITH ended AS (UPDATE webhooks SET ended_at = now() WHERE id = $1 AND ended_at IS NULL RETURNING id), waiting AS (
-     DELETE FROM webhook_deliveries WHERE webhook_id = $1
+  `WITH ended AS (UPDATE webhooks SET ended_at = now() WHERE id = $id AND ended_at IS NULL RETURNING id), waiting AS (
+     DELETE FROM webhook_deliveries WHERE webhook_id = $id
    ) SELECT id FROM ended`,
 );
 
@@ -105,7 +105,7 @@ export class WebhooksService {
   }
 
   list() {
-    return this.database.rows(LIST, []);
+    return this.database.rows(LIST, {});
   }
 
   /** False if the user (or without `user_id` anyone) has no such webhook. */
@@ -161,13 +161,16 @@ export class WebhooksService {
   ): Promise<object | undefined> {
     const { readAtSend, withUrls } = this.events.find(type) ?? {};
     if (!readAtSend || !subject) return undefined;
-    const fields = await this.database.row(readAtSend, [subject.subject_id, user_id]);
+    const fields = await this.database.row(readAtSend, {
+      subject_id: subject.subject_id,
+      webhook_user_id: user_id,
+    });
     return fields && withUrls ? withUrls(fields, this.pages) : fields;
   }
 
   /** Disables a webhook whose receiver responded with 410 Gone. */
   async disable(id: number): Promise<void> {
-    if ((await this.database.rows(DISABLE, [id])).length === 0) return;
+    if ((await this.database.rows(DISABLE, { id })).length === 0) return;
     this.audit.record({ event: 'webhook.disabled', webhook_id: id });
   }
 

@@ -38,7 +38,7 @@ export class ExpiredRows implements OnApplicationBootstrap, OnApplicationShutdow
 
   async sweep(): Promise<void> {
     try {
-      for (const sweep of this.sweeps) while ((await this.database.rows(sweep, [])).length === BATCH_SIZE);
+      for (const sweep of this.sweeps) while ((await this.database.rows(sweep, {})).length === BATCH_SIZE);
     } catch (error) {
       this.log.warn(`Expired rows could not be deleted: ${(error as Error).message}`);
     }

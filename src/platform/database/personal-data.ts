@@ -11,7 +11,7 @@ export interface StoredColumnsRow {
 export interface PersonalRows {
   /** The `type` of the lines in an export. */
   type: string;
-  /** SQL condition: the rows `t` of the account $1. */
+  /** SQL condition: the rows `t` of the account $user_id. */
   where?: string;
   /** SQL that replaces or adds a column of `t`, by its name; null omits the column. Hashes are always omitted. */
   columns?: Record<string, string | null>;

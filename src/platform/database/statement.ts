@@ -4,16 +4,16 @@ export interface Statement<Row = unknown> {
   row?: Row;
   name: string;
   text: string;
-  /** Names of the parameters, in the order of their numbers; empty if the source has numbers. */
+  /** Names of the parameters, in the order of their numbers. */
   parameters: readonly string[];
   /** How it shares connections: see the three functions below. */
   group: 'small' | 'long' | 'own connection';
-  /** The client or row whose statements take turns: a word and a value, such as `user $2`. */
+  /** The client or row whose statements take turns: a word and a value, such as `user $user_id`. */
   turns?: string;
 }
 
-/** The values of a statement: by name if its parameters have names, such as `$user_id`, otherwise by number. */
-export type Values = unknown[] | Readonly<Record<string, unknown>>;
+/** The values of a statement's parameters, such as `$user_id`, by name. */
+export type Values = Readonly<Record<string, unknown>>;
 
 /** A statement with its own connection, such as a write. `turns`: the row that it locks. */
 export const statement = <Row>(name: string, text: string, turns?: string): Statement<Row> =>
@@ -39,7 +39,7 @@ function declare<Row>(name: string, text: string, group: Statement['group'], tur
       if (!parameters.includes(parameter)) parameters.push(parameter);
       return `$${parameters.indexOf(parameter) + 1}`;
     });
-  if (/\$[a-z]/.test(text) && /\$\d/.test(text)) throw new Error(`${name} has names and numbers.`);
+  if (/\$\d/.test(text)) throw new Error(`${name} has a parameter without a name.`);
   return { name, text: numbered(text), parameters, group, turns: turns && numbered(turns) };
 }
 
@@ -55,16 +55,12 @@ export interface BoundStatement<Row = unknown> {
 
 export const bind = <Row>(statement: Statement<Row>, values: Values): BoundStatement<Row> => ({
   statement,
-  values: inOrder(statement, values),
+  values: statement.parameters.map((parameter) => {
+    if (!Object.hasOwn(values, parameter))
+      throw new Error(`${statement.name} has no value for $${parameter}.`);
+    return values[parameter];
+  }),
 });
-
-function inOrder({ name, parameters }: Statement, values: Values): unknown[] {
-  if (Array.isArray(values) && parameters.length === 0) return values as unknown[];
-  return parameters.map((parameter) => {
-    if (!Object.hasOwn(values, parameter)) throw new Error(`${name} has no value for $${parameter}.`);
-    return (values as Record<string, unknown>)[parameter];
-  });
-}
 
 /** The rows that one of several statements returned. */
 export type RowsOf = <Row>(statement: Statement<Row>) => Row[];

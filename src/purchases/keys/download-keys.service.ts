@@ -14,7 +14,7 @@ interface Row extends DownloadKeyColumns, Record<keyof UserRow, unknown> {
   key_id: number | null;
 }
 
-/** No row: the caller can't edit the game. The selector is $3; `chosen` selects rows of download_keys. */
+/** No row: the caller can't edit the game. `chosen` selects rows of download_keys. */
 const lookup = (name: string, chosen: string) =>
   read<Row>(
     name,
@@ -22,7 +22,7 @@ const lookup = (name: string, chosen: string) =>
      FROM games g
      LEFT JOIN LATERAL (${chosen}) dk ON true
      LEFT JOIN users u ON u.id = ${selectKeyOwner('dk')}
-     WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
+     WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')}`,
   );
 
 const selectNewest = (keys: string) => `
@@ -31,22 +31,22 @@ const selectNewest = (keys: string) => `
 
 export const KEY_BY_KEY = lookup(
   'download_key_by_key',
-  'SELECT dk.* FROM download_keys dk WHERE dk.key = $3 AND dk.game_id = g.id AND dk.revoked_at IS NULL',
+  'SELECT dk.* FROM download_keys dk WHERE dk.key = $download_key AND dk.game_id = g.id AND dk.revoked_at IS NULL',
 );
 export const KEY_BY_USER = lookup(
   'download_key_by_user',
-  selectNewest(selectOwnedKeys('$3', newestOfGame('g'))),
+  selectNewest(selectOwnedKeys('$user_id', newestOfGame('g'))),
 );
 export const KEY_BY_EMAIL = lookup(
   'download_key_by_email',
-  selectNewest(keysFoundBy('$3', newestOfGame('g'))),
+  selectNewest(keysFoundBy('$email', newestOfGame('g'))),
 );
 
 /** Locks in the order of the IDs, because replicas count concurrently. */
 export const ADD_KEY_DOWNLOADS = statement(
   'add_key_downloads',
   `WITH locked AS MATERIALIZED (
-     SELECT dk.id, added.downloads FROM unnest($1::bigint[], $2::bigint[]) AS added (id, downloads)
+     SELECT dk.id, added.downloads FROM unnest($ids::bigint[], $counts::bigint[]) AS added (id, downloads)
      JOIN download_keys dk ON dk.id = added.id ORDER BY dk.id FOR NO KEY UPDATE OF dk)
    UPDATE download_keys dk SET downloads = dk.downloads + l.downloads, last_download_at = now() FROM locked l WHERE dk.id = l.id`,
 );
@@ -62,10 +62,10 @@ export class DownloadKeysService {
   ): Promise<DownloadKeyRow> {
     const row =
       download_key !== undefined
-        ? await this.database.row(KEY_BY_KEY, [game_id, editor_id, download_key])
+        ? await this.database.row(KEY_BY_KEY, { game_id, editor_id, download_key })
         : user_id !== undefined
-          ? await this.database.row(KEY_BY_USER, [game_id, editor_id, user_id])
-          : await this.database.row(KEY_BY_EMAIL, [game_id, editor_id, email]);
+          ? await this.database.row(KEY_BY_USER, { game_id, editor_id, user_id })
+          : await this.database.row(KEY_BY_EMAIL, { game_id, editor_id, email });
     if (!row) throw invalidGame();
     const { key_id, created_at, downloads, key, ...user } = row;
     if (key_id === null)

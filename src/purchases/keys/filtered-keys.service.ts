@@ -63,8 +63,8 @@ const LABELS_OF_KEYS = longRead<{ label: string }>(
   `SELECT DISTINCT k.label FROM games g CROSS JOIN LATERAL (
      SELECT label FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL
      ORDER BY id DESC LIMIT ${LABELS.searched}) k
-   WHERE g.id = $1 AND ${canEdit('g', '$2')} AND k.label IS NOT NULL ORDER BY 1 LIMIT ${LABELS.listed}`,
-  'user $2',
+   WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')} AND k.label IS NOT NULL ORDER BY 1 LIMIT ${LABELS.listed}`,
+  'user $editor_id',
 );
 
 /** Live keys of a filter. No row: the caller can't edit the game. */
@@ -138,7 +138,7 @@ export class FilteredKeysService {
 
   /** The labels of the newest keys. */
   async labels(game_id: number, editor_id: number): Promise<string[]> {
-    return (await this.database.rows(LABELS_OF_KEYS, [game_id, editor_id])).map(({ label }) => label);
+    return (await this.database.rows(LABELS_OF_KEYS, { game_id, editor_id })).map(({ label }) => label);
   }
 
   /** Newest first, with the title of the game. */

@@ -12,8 +12,8 @@ import { OWNED_KEY_ROW } from './owned-key.row';
 
 export const LOCK_CLAIMER = statement(
   'claim_lock_user',
-  'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE',
-  'user $1',
+  'SELECT FROM users WHERE id = $user_id FOR NO KEY UPDATE',
+  'user $user_id',
 );
 
 /**
@@ -36,12 +36,12 @@ export const claimKey = (name: string, condition: string) =>
      SELECT $key, $game_id, b.id, $user_id, $user_id, b.email, now(), now() FROM bought b RETURNING id`,
   );
 
-/** The user's ($1) newest live key of the game $2. */
+/** The user's newest live key of the game. */
 export const KEY_OF_GAME = read<Packed>(
   'claimed_key',
   `SELECT ${OWNED_KEY_ROW.sql}
-   FROM (SELECT $2::bigint AS id) wanted
-   CROSS JOIN LATERAL (SELECT id FROM (${selectOwnedKeys('$1', newestOfGame('wanted'))}) found
+   FROM (SELECT $game_id::bigint AS id) wanted
+   CROSS JOIN LATERAL (SELECT id FROM (${selectOwnedKeys('$user_id', newestOfGame('wanted'))}) found
                        ORDER BY created_at DESC, id DESC LIMIT 1) newest
    JOIN download_keys k ON k.id = newest.id
    JOIN games g ON g.id = k.game_id

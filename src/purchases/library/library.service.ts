@@ -145,21 +145,21 @@ export const KEY_PAGE = read<Packed>(
   'key_page',
   `SELECT ${KEY_PAGE_ROW.sql}
    FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN users u ON u.id = g.user_id
-   WHERE dk.key = $1 AND dk.revoked_at IS NULL`,
+   WHERE dk.key = $key AND dk.revoked_at IS NULL`,
 );
 
-/** Titles of games that were sold together with the key $1. */
+/** Titles of games that were sold together with the key. */
 const SOLD_WITH_KEY = longRead<{ title: string }>(
   'games_sold_with_key',
   `SELECT g.title FROM download_keys dk JOIN purchase_games pg ON pg.purchase_id = dk.purchase_id AND pg.game_id <> dk.game_id
    JOIN games g ON g.id = pg.game_id
-   WHERE dk.key = $1 AND dk.revoked_at IS NULL ORDER BY g.id LIMIT ${MAX_SOLD_TOGETHER + 1}`,
+   WHERE dk.key = $key AND dk.revoked_at IS NULL ORDER BY g.id LIMIT ${MAX_SOLD_TOGETHER + 1}`,
 );
 
-/** Whether the user $2 owns the game $1. */
+/** Whether the user owns the game. */
 const OWNS_GAME = read<{ owns: boolean }>(
   'owns_game',
-  `SELECT ${holdsKey('g', '$2')} OR ${hasBought('$2')} AS owns FROM games g WHERE g.id = $1`,
+  `SELECT ${holdsKey('g', '$user_id')} OR ${hasBought('$user_id')} AS owns FROM games g WHERE g.id = $game_id`,
 );
 
 /** `owned`: not claimed, because the user owns the game already. */
@@ -167,11 +167,11 @@ export type Redemption = 'claimed' | 'already yours' | 'owned';
 
 const LOCK_PURCHASE_OF_KEY = statement(
   'lock_purchase_of_key',
-  'SELECT FROM purchases WHERE id = (SELECT purchase_id FROM download_keys WHERE key = $1) FOR SHARE',
+  'SELECT FROM purchases WHERE id = (SELECT purchase_id FROM download_keys WHERE key = $key) FOR SHARE',
 );
 const KEY_OWNER = statement<{ owner: number | null; title: string }>(
   'owner_of_key',
-  `SELECT ${selectKeyOwner('k')} AS owner, g.title FROM download_keys k JOIN games g ON g.id = k.game_id WHERE k.id = $1`,
+  `SELECT ${selectKeyOwner('k')} AS owner, g.title FROM download_keys k JOIN games g ON g.id = k.game_id WHERE k.id = $id`,
 );
 
 /** Lists what a player owns, and claims keys without an owner. */
@@ -190,17 +190,17 @@ export class LibraryService {
   /** What the page of a live key shows. */
   async keyPage(key: string): Promise<KeyPageRow | undefined> {
     // A text that can't be stored belongs to no key.
-    const row = isStorable(key) ? await this.database.row(KEY_PAGE, [key]) : undefined;
+    const row = isStorable(key) ? await this.database.row(KEY_PAGE, { key }) : undefined;
     return row && KEY_PAGE_ROW.read(row);
   }
 
   /** The titles of at most MAX_SOLD_TOGETHER games, and one more if there are more. */
   async soldWithKey(key: string): Promise<string[]> {
-    return (await this.database.rows(SOLD_WITH_KEY, [key])).map(({ title }) => title);
+    return (await this.database.rows(SOLD_WITH_KEY, { key })).map(({ title }) => title);
   }
 
   async owns(user_id: number, game_id: number): Promise<boolean> {
-    return (await this.database.row(OWNS_GAME, [game_id, user_id]))?.owns ?? false;
+    return (await this.database.row(OWNS_GAME, { game_id, user_id }))?.owns ?? false;
   }
 
   /**
@@ -229,7 +229,7 @@ export class LibraryService {
    */
   async redeem(db: EntityManager, user_id: number, key: string, again: boolean) {
     // A refund locks the purchase before the key, and the trigger that copies the buyer to the key locks it, too.
-    await this.database.rows(LOCK_PURCHASE_OF_KEY, [key], db);
+    await this.database.rows(LOCK_PURCHASE_OF_KEY, { key }, db);
     // The key's row is locked before it is read, so that only one of two players who enter it concurrently gets it.
     const found = await db
       .createQueryBuilder(DownloadKey, 'k')
@@ -238,10 +238,11 @@ export class LibraryService {
       .setLock('pessimistic_write')
       .getOne();
     if (!found) return undefined;
-    const { owner, title } = (await this.database.row(KEY_OWNER, [found.id], db))!;
+    const { owner, title } = (await this.database.row(KEY_OWNER, { id: found.id }, db))!;
     if (owner !== null && owner !== user_id) return undefined;
     const isNew = owner === null;
-    const isOwned = async () => (await this.database.row(OWNS_GAME, [found.game_id, user_id], db))!.owns;
+    const isOwned = async () =>
+      (await this.database.row(OWNS_GAME, { game_id: found.game_id, user_id }, db))!.owns;
     const result: Redemption = !isNew ? 'already yours' : !again && (await isOwned()) ? 'owned' : 'claimed';
     if (result === 'claimed')
       await db.update(DownloadKey, { id: found.id }, { user_id, claimed_at: () => 'now()' });

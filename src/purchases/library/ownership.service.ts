@@ -29,19 +29,19 @@ interface Ownership {
 /** Queried with a JWT issued for the game. */
 const OWNERSHIP_IN_GAME = read<Ownership>(
   'ownership_in_game',
-  `SELECT ${via('$2')} AS via FROM games g WHERE g.id = $1`,
+  `SELECT ${via('$user_id')} AS via FROM games g WHERE g.id = $game_id`,
 );
 
 /**
- * Queried with an API key ($3). The user's own key finds games that are public or that the user owns, which are all
+ * Queried with an API key. The user's own key finds games that are public or that the user owns, which are all
  * that the user can view. An app's key finds games that the owner of the app can edit.
  */
 export const OWNERSHIP = read<Ownership>(
   'ownership',
   `SELECT g.via
    FROM (
-     SELECT g.id, g.user_id, g.visibility, g.published_at, ${via('$2')} AS via, ${selectApplicationOwner('$3')} AS application_owner
-     FROM games g WHERE g.id = $1 OFFSET 0) g
+     SELECT g.id, g.user_id, g.visibility, g.published_at, ${via('$user_id')} AS via, ${selectApplicationOwner('$api_key_id')} AS application_owner
+     FROM games g WHERE g.id = $game_id OFFSET 0) g
    WHERE CASE WHEN g.application_owner IS NULL THEN g.via IS NOT NULL OR ${isPublic('g')}
               ELSE ${canEdit('g', 'g.application_owner')} END`,
 );
@@ -50,18 +50,18 @@ export const OWNERSHIP = read<Ownership>(
 // entries.
 const newestKeys = (condition: string) => `
   (SELECT dk.id, dk.created_at FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT $2::bigint + $3::bigint)`;
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT $limit::bigint + $offset::bigint)`;
 
 export const OWNED_KEYS = longRead<Packed>(
   'owned_keys',
   `SELECT ${OWNED_KEY_ROW.sql}
-   FROM (SELECT id FROM (${selectOwnedKeys('$1', newestKeys)}) owned
-         ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3) page
+   FROM (SELECT id FROM (${selectOwnedKeys('$user_id', newestKeys)}) owned
+         ORDER BY created_at DESC, id DESC LIMIT $limit OFFSET $offset) page
    JOIN download_keys k ON k.id = page.id
    JOIN games g ON g.id = k.game_id
    JOIN users u ON u.id = g.user_id
    ORDER BY k.created_at DESC, k.id DESC`,
-  'user $1',
+  'user $user_id',
 );
 
 @Injectable()
@@ -75,15 +75,19 @@ export class OwnershipService {
     if (type === 'jwt' && game_id !== own_game) throw invalidGame();
     const row =
       type === 'jwt'
-        ? await this.database.row(OWNERSHIP_IN_GAME, [game_id, user_id])
-        : await this.database.row(OWNERSHIP, [game_id, user_id, api_key_id]);
+        ? await this.database.row(OWNERSHIP_IN_GAME, { game_id, user_id })
+        : await this.database.row(OWNERSHIP, { game_id, user_id, api_key_id });
     if (!row) throw invalidGame();
     return row;
   }
 
   /** The live keys that belong to the user, newest first. */
   async ownedKeys(user_id: number, { page, per_page }: OwnedKeysRequest): Promise<OwnedKeyRow[]> {
-    const keys = await this.database.rows(OWNED_KEYS, [user_id, per_page, (page - 1) * per_page]);
+    const keys = await this.database.rows(OWNED_KEYS, {
+      user_id,
+      limit: per_page,
+      offset: (page - 1) * per_page,
+    });
     return keys.map(OWNED_KEY_ROW.read);
   }
 }

@@ -16,12 +16,12 @@ interface FieldsAtSend {
 /** A seller gets the keys of the games that they can edit, without the buyer. */
 const FIELDS_AT_SEND = read<FieldsAtSend>(
   'sale_message_fields',
-  `SELECT CASE WHEN $2::bigint IS NULL THEN p.email END AS email,
+  `SELECT CASE WHEN $webhook_user_id::bigint IS NULL THEN p.email END AS email,
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
      (SELECT coalesce(json_agg(json_build_object('id', k.id, 'game_id', k.game_id, 'key', k.key) ORDER BY k.game_id, k.id), '[]')
       FROM download_keys k JOIN games g ON g.id = k.game_id
-      WHERE k.purchase_id = p.id AND k.revoked_at IS NULL AND ${cameWithSale('k')} AND ($2 IS NULL OR ${canEdit('g', '$2')})) AS download_keys
-   FROM purchases p WHERE p.id = $1`,
+      WHERE k.purchase_id = p.id AND k.revoked_at IS NULL AND ${cameWithSale('k')} AND ($webhook_user_id IS NULL OR ${canEdit('g', '$webhook_user_id')})) AS download_keys
+   FROM purchases p WHERE p.id = $subject_id`,
 );
 
 const withUrls = ({ email, ...fields }: FieldsAtSend, pages: KeyPages) => ({
@@ -54,7 +54,7 @@ export const PURCHASE_EVENTS = [PURCHASE_COMPLETED, PURCHASE_REFUNDED];
 const announcement = (type: EventType, status: string) =>
   announceToEditors(type, {
     from: 'purchases p',
-    where: `p.id = $1 AND p.status <> 'refunded'`,
+    where: `p.id = $purchase_id AND p.status <> 'refunded'`,
     subject_id: 'p.id',
     game_ids: 'ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id)',
     fields: {
@@ -70,7 +70,7 @@ const SALE = announcement(PURCHASE_COMPLETED, 'complete');
 const REFUND = announcement(PURCHASE_REFUNDED, 'refunded');
 
 /** The last statement of a sale's transaction. */
-export const announceSale = (purchase_id: number): BoundStatement => bind(SALE, [purchase_id]);
+export const announceSale = (purchase_id: number): BoundStatement => bind(SALE, { purchase_id });
 
 /** Runs before the purchase is marked as refunded, so that a repeated refund sends nothing. */
-export const announceRefund = (purchase_id: number): BoundStatement => bind(REFUND, [purchase_id]);
+export const announceRefund = (purchase_id: number): BoundStatement => bind(REFUND, { purchase_id });

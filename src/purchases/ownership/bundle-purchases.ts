@@ -1,5 +1,5 @@
 /**
- * The complete purchases of bundles that belong to a user (an expression such as `$1`): those of the account,
+ * The complete purchases of bundles that belong to a user (an expression such as `$user_id`): those of the account,
  * and those with an email address that it has verified. A purchase that is both is listed twice. `condition`
  * is an additional one on a purchase `p`. With OFFSET 0, each email address is looked up in the index.
  */
@@ -15,6 +15,6 @@ export const bundlePurchasesOf = (user: string, condition = 'true') => {
   WHERE ue.user_id = ${user} AND ue.verified`;
 };
 
-/** Whether the user has a complete purchase of the bundle (an expression such as `$1`). */
+/** Whether the user has a complete purchase of the bundle (an expression such as `$user_id`). */
 export const ownsBundle = (bundle: string, user: string) =>
   `EXISTS (${bundlePurchasesOf(user, `p.bundle_id = ${bundle}`)})`;

@@ -10,7 +10,7 @@ const selectVerifier = (address: string) =>
   `(SELECT user_id FROM user_emails WHERE email = ${address} AND verified)`;
 
 /**
- * All keys of a user (an expression such as `$1`), by the rule of selectKeyOwner. `keys` selects keys `dk` by
+ * All keys of a user (an expression such as `$user_id`), by the rule of selectKeyOwner. `keys` selects keys `dk` by
  * a condition.
  */
 export const selectOwnedKeys = (user: string, keys: (condition: string) => string) => `

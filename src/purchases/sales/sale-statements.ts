@@ -26,7 +26,7 @@ export const SALE = read<SaleRow>(
         SELECT id, game_id, key FROM download_keys dk
         WHERE purchase_id = p.id AND ${cameWithSale('dk')}
         ORDER BY game_id, id LIMIT ${MAX_KEYS_OF_SALE}) k) AS keys
-   FROM purchases p WHERE p.id = $1`,
+   FROM purchases p WHERE p.id = $purchase_id`,
 );
 
 // The subquery lets PostgreSQL reuse the plan. For a bare parameter, it plans each time for the number of
@@ -69,18 +69,18 @@ export interface SoldBundle {
   game_ids: number[];
 }
 
-/** The games of the bundle $1. */
+/** The games of the bundle. */
 export const SOLD_BUNDLE = read<SoldBundle>(
   'sold_bundle',
   `SELECT version, ARRAY(SELECT game_id FROM bundle_games WHERE bundle_id = b.id ORDER BY game_id) AS game_ids
-   FROM bundles b WHERE b.id = $1`,
+   FROM bundles b WHERE b.id = $bundle_id`,
 );
 
 export const PURCHASE_GAMES = read<{ game_ids: number[]; has_webhooks: boolean }>(
   'sold_games',
   `SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids,
      ${HAS_WEBHOOKS} AS has_webhooks
-   FROM purchases p WHERE p.id = $1`,
+   FROM purchases p WHERE p.id = $purchase_id`,
 );
 
 // Games are locked after the purchase, in the lock order of an import. The statement is separate so that the
@@ -132,16 +132,19 @@ const SELL = statement(
 );
 
 /**
- * Adds the shares of the purchase $1, or subtracts them (-1). With OFFSET 0, PostgreSQL computes the view for this
+ * Adds the shares of the purchase, or subtracts them (-1). With OFFSET 0, PostgreSQL computes the view for this
  * purchase only.
  */
 const sharesTimes = (sign: 1 | -1) =>
   `(SELECT game_id, currency, day, ${sign} AS purchases, ${sign} * amount AS amount
-    FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0)`;
+    FROM purchase_shares WHERE purchase_id = $purchase_id::bigint OFFSET 0)`;
 
 const COUNT = statement('sale_count', addSales(sharesTimes(1)));
 
-const LOCK_PURCHASE = statement('refund_lock', 'SELECT id FROM purchases WHERE id = $1 FOR NO KEY UPDATE');
+const LOCK_PURCHASE = statement(
+  'refund_lock',
+  'SELECT id FROM purchases WHERE id = $purchase_id FOR NO KEY UPDATE',
+);
 const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
 const SUBTRACT = Object.entries(subtractSales(sharesTimes(-1))).map(([of, text]) =>
   statement(`refund_${of}`, text),
@@ -150,15 +153,15 @@ const SUBTRACT = Object.entries(subtractSales(sharesTimes(-1))).map(([of, text])
 export const REFUND = statement<{ id: number }>(
   'refund',
   `WITH refunded AS (
-     UPDATE purchases SET status = 'refunded' WHERE id = $1 AND status <> 'refunded' RETURNING id),
+     UPDATE purchases SET status = 'refunded' WHERE id = $purchase_id AND status <> 'refunded' RETURNING id),
    recorded AS (
-     INSERT INTO refunds (purchase_id, user_id) SELECT id, $2 FROM refunded
+     INSERT INTO refunds (purchase_id, user_id) SELECT id, $user_id FROM refunded
      ON CONFLICT (purchase_id) DO UPDATE SET refunded_at = excluded.refunded_at, user_id = excluded.user_id)
    SELECT id FROM refunded`,
 );
 const REVOKE = statement(
   'refund_revoke',
-  'UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $1 AND revoked_at IS NULL AND NOT $2',
+  'UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $purchase_id AND revoked_at IS NULL AND NOT $keep_keys',
 );
 
 export interface Sale extends Pick<Purchase, (typeof COLUMNS)[number]> {
@@ -175,7 +178,7 @@ export interface Sale extends Pick<Purchase, (typeof COLUMNS)[number]> {
 
 export const sell = (sale: Sale): BoundStatement[] => [
   bind(SELL, { ...sale }),
-  bind(COUNT, [sale.id]),
+  bind(COUNT, { purchase_id: sale.id }),
   ...(sale.has_webhooks ? [announceSale(sale.id)] : []),
 ];
 
@@ -186,14 +189,14 @@ export const refund = (
   has_webhooks: boolean,
   user_id: number | null,
 ): BoundStatement[] => [
-  bind(LOCK_PURCHASE, [purchase_id]),
+  bind(LOCK_PURCHASE, { purchase_id }),
   ...(has_webhooks ? [announceRefund(purchase_id)] : []),
   bind(LOCK_GAMES, { game_ids }),
-  bind(UNCOUNT, [purchase_id]),
-  ...SUBTRACT.map((one) => bind(one, [purchase_id])),
-  bind(REVOKE, [purchase_id, keep_keys]),
-  bind(REFUND, [purchase_id, user_id]),
-  bind(SALE, [purchase_id]),
+  bind(UNCOUNT, { purchase_id }),
+  ...SUBTRACT.map((one) => bind(one, { purchase_id })),
+  bind(REVOKE, { purchase_id, keep_keys }),
+  bind(REFUND, { purchase_id, user_id }),
+  bind(SALE, { purchase_id }),
 ];
 
 export interface ListedPurchase extends Pick<

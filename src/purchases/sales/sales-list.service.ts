@@ -163,9 +163,9 @@ export const SALES_LISTS = {
 
 const GAMES = longRead<{ id: number; title: string }>(
   'seller_game_titles',
-  `SELECT g.id, g.title FROM (SELECT id FROM (${editedBy('$1')}) own ORDER BY id DESC LIMIT $2) newest
+  `SELECT g.id, g.title FROM (SELECT id FROM (${editedBy('$seller_id')}) own ORDER BY id DESC LIMIT $limit) newest
    JOIN games g ON g.id = newest.id ORDER BY g.title, g.id`,
-  'user $1',
+  'user $seller_id',
 );
 
 /** All sales of the games that a user can edit. */
@@ -217,6 +217,6 @@ export class SalesListService {
 
   /** The games that a user can edit, by title; of many, the newest ones. */
   gameTitles(seller_id: number, limit: number): Promise<{ id: number; title: string }[]> {
-    return this.database.rows(GAMES, [seller_id, limit]);
+    return this.database.rows(GAMES, { seller_id, limit });
   }
 }

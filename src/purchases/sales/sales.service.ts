@@ -79,7 +79,7 @@ export class SalesService {
   }
 
   find(purchase_id: number): Promise<SaleRow | undefined> {
-    return this.database.row(SALE, [purchase_id]);
+    return this.database.row(SALE, { purchase_id });
   }
 
   /** The newest purchases of the store, of a game, or of a buyer. */
@@ -99,7 +99,7 @@ export class SalesService {
     if (lowerAscii(request.email ?? '') === ERASED_ADDRESS)
       throw badRequest('email is reserved for erased buyers');
     const { bundle_id = null } = request;
-    const bundle = bundle_id === null ? undefined : await this.database.row(SOLD_BUNDLE, [bundle_id]);
+    const bundle = bundle_id === null ? undefined : await this.database.row(SOLD_BUNDLE, { bundle_id });
     const game_ids = bundle?.game_ids ?? sortedGameIds(request);
     const [order] = await this.database.rows(SALE_INPUTS, {
       game_ids,
@@ -133,7 +133,7 @@ export class SalesService {
       created_at: request.created_at ?? null,
     };
     const store = async (manager?: EntityManager) => {
-      const getRows = await this.database.execute([...sell(sale), bind(SALE, [id])], manager);
+      const getRows = await this.database.execute([...sell(sale), bind(SALE, { purchase_id: id })], manager);
       const [row] = getRows(SALE);
       // The buyer was erased meanwhile, or the bundle changed, which the next attempt takes into account.
       if (!row) throw bundle ? Object.assign(serviceUnavailable(), { code: BUNDLE_CHANGED }) : invalidUser();
@@ -148,7 +148,7 @@ export class SalesService {
 
   private async repeatedSale(id: number, request: SaleRequest, retry?: RetryKey): Promise<SaleResponse> {
     const find = async (manager?: EntityManager) =>
-      this.responseOfRepeatedSale(await this.database.row(SALE, [id], manager), request);
+      this.responseOfRepeatedSale(await this.database.row(SALE, { purchase_id: id }, manager), request);
     const { response, isRepeated } = await this.idempotency.run(retry, request, find, BUYER_FIELDS);
     return isRepeated ? this.withBuyer(response) : response;
   }
@@ -171,7 +171,7 @@ export class SalesService {
     retry?: RetryKey,
   ): Promise<{ response: RefundResponse; isNew: boolean }> {
     const { purchase_id, keep_keys } = request;
-    const [found] = await this.database.rows(PURCHASE_GAMES, [purchase_id]);
+    const [found] = await this.database.rows(PURCHASE_GAMES, { purchase_id });
     if (!found) throw apiError(404, 'invalid purchase');
     const { game_ids, has_webhooks } = found;
     let currency: string | undefined;
@@ -196,7 +196,7 @@ export class SalesService {
 
   /** Completes a stored response with the fields of the buyer, which an erasure deletes only from the purchase. */
   private async withBuyer<Result extends RefundResponse>(response: Result): Promise<Result> {
-    const [row] = await this.database.rows(SALE, [response.purchase.id]);
+    const [row] = await this.database.rows(SALE, { purchase_id: response.purchase.id });
     const buyer = row ? refundResponse(row).purchase : { email: ERASED_ADDRESS, reference: null };
     return { ...response, purchase: { ...buyer, ...response.purchase } };
   }

@@ -80,14 +80,14 @@ const KEY = `k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::t
 
 const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))`;
 
-/** The games that $1 can edit, read once. */
-const OWN = `own AS MATERIALIZED (${editedBy('$1')})`;
+/** The games that the seller can edit, read once. */
+const OWN = `own AS MATERIALIZED (${editedBy('$seller_id')})`;
 
 // A join isn't used, because the planner may check each of a bundle's games against all games of the seller.
 const isOwn = (game_id: string) => `(${game_id} IN (SELECT id FROM own)) IS TRUE`;
 
 const isEditable = (game_id: string) =>
-  `EXISTS (SELECT FROM games g WHERE g.id = ${game_id} AND ${canEdit('g', '$1')})`;
+  `EXISTS (SELECT FROM games g WHERE g.id = ${game_id} AND ${canEdit('g', '$seller_id')})`;
 
 /**
  * `found` selects purchase IDs. Newest first, without those for which the condition on the purchase `p` is false.
@@ -121,7 +121,7 @@ const list = (name: string, found: string, condition: string, own = isOwn) =>
        SELECT count(*) AS own_games, array_agg(game_id ORDER BY game_id) AS ids
        FROM purchase_games WHERE purchase_id = p.id AND ${own('game_id')}) games
      ORDER BY p.created_at DESC, p.id DESC`,
-    'user $1',
+    'user $seller_id',
   );
 
 const hasOwnGame = (own: (game_id: string) => string) =>
@@ -129,17 +129,17 @@ const hasOwnGame = (own: (game_id: string) => string) =>
 
 const SELLER_SALE = list(
   'seller_sale',
-  'SELECT $2::bigint AS purchase_id',
+  'SELECT $purchase_id::bigint AS purchase_id',
   hasOwnGame(isEditable),
   isEditable,
 );
 
-/** The sales of the account $2, or with the email address $3, whose buyer is that person. */
+/** The sales of the account, or with the email address, whose buyer is that person. */
 const OF_PERSON = `
   SELECT purchase_id FROM own g CROSS JOIN LATERAL (
-    ${boughtBy('$2::bigint')}
-    UNION ALL SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = lower_ascii($3) OFFSET 0) bought`;
-const IS_PERSON = `${ACCOUNT} IS NOT DISTINCT FROM $2`;
+    ${boughtBy('$account_id::bigint')}
+    UNION ALL SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = lower_ascii($email) OFFSET 0) bought`;
+const IS_PERSON = `${ACCOUNT} IS NOT DISTINCT FROM $account_id`;
 
 const SALES_OF_PERSON = list('seller_sales_of_person', `${OF_PERSON} LIMIT ${MAX_SUMMED}`, IS_PERSON);
 
@@ -151,7 +151,7 @@ const SPENT = longRead<Spent>(
    FROM (SELECT DISTINCT purchase_id FROM (${OF_PERSON} LIMIT ${MAX_SUMMED}) found) found
    JOIN purchases p ON p.id = found.purchase_id AND p.status IN ('complete', 'refunded')
    WHERE ${IS_PERSON} GROUP BY 1 ORDER BY 2 DESC, 1`,
-  'user $1',
+  'user $seller_id',
 );
 
 const NEWEST_KEYS = `ORDER BY created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1}`;
@@ -162,18 +162,18 @@ const KEYS_OF_PERSON = longRead<KeyState>(
   `WITH ${OWN} SELECT ${KEY} FROM (
      SELECT theirs.* FROM own CROSS JOIN LATERAL (
        (SELECT * FROM download_keys
-        WHERE account_id = $2 AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL ${NEWEST_KEYS})
+        WHERE account_id = $account_id AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL ${NEWEST_KEYS})
        UNION
        (SELECT * FROM download_keys
-        WHERE lower_ascii(email) = lower_ascii($3) AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL
+        WHERE lower_ascii(email) = lower_ascii($email) AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL
         ${NEWEST_KEYS})) theirs
      ${NEWEST_KEYS}) k
    JOIN games g ON g.id = k.game_id
    ORDER BY k.created_at DESC, k.id DESC`,
-  'user $1',
+  'user $seller_id',
 );
 
-// $2: a part of an email address or a name, or a reference; $3: the same text as the ID of a sale or a key.
+// The term is a part of an email address or a name, or a reference; the ID is the same text as the ID of a sale or a key.
 // The start of an email address is found among any number of sales, because one index entry is read per email
 // address from the text on. Other parts are found among MAX_SEARCHED sales, and a name among the newest
 // MAX_NAMED.
@@ -181,13 +181,13 @@ export const SEARCH = list(
   'seller_search',
   `(SELECT purchase_id FROM own g CROSS JOIN LATERAL (
       SELECT purchase_id, email FROM purchase_games
-      WHERE game_id = g.id AND email >= lower_ascii($2) ORDER BY email LIMIT ${SHOWN_SALES + 1}) pg
-    WHERE starts_with(email, lower_ascii($2)) ORDER BY email LIMIT ${MAX_FOUND})
+      WHERE game_id = g.id AND email >= lower_ascii($term) ORDER BY email LIMIT ${SHOWN_SALES + 1}) pg
+    WHERE starts_with(email, lower_ascii($term)) ORDER BY email LIMIT ${MAX_FOUND})
    UNION ALL
    (SELECT purchase_id FROM (
       SELECT pg.purchase_id, pg.email FROM own g CROSS JOIN LATERAL (
         SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) pg LIMIT ${MAX_SEARCHED}) read
-    WHERE length($2) >= ${MIN_PART} AND position(lower_ascii($2) IN email) > 0
+    WHERE length($term) >= ${MIN_PART} AND position(lower_ascii($term) IN email) > 0
     ORDER BY purchase_id DESC LIMIT ${MAX_FOUND})
    UNION ALL
    (SELECT read.purchase_id FROM (
@@ -197,24 +197,24 @@ export const SEARCH = list(
     CROSS JOIN LATERAL (
       SELECT username, display_name FROM users
       WHERE id = coalesce(read.user_id, (SELECT user_id FROM user_emails WHERE email = read.email AND verified)) OFFSET 0) u
-    WHERE length($2) >= ${MIN_PART} AND position('@' IN $2) = 0
-      AND (position(lower($2) IN lower(u.username)) > 0 OR position(lower($2) IN lower(u.display_name)) > 0)
+    WHERE length($term) >= ${MIN_PART} AND position('@' IN $term) = 0
+      AND (position(lower($term) IN lower(u.username)) > 0 OR position(lower($term) IN lower(u.display_name)) > 0)
     ORDER BY purchase_id DESC LIMIT ${MAX_FOUND})
    UNION ALL
    (SELECT bought.purchase_id FROM own g
-    CROSS JOIN (SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($2) OFFSET 0) named
+    CROSS JOIN (SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($term) OFFSET 0) named
     CROSS JOIN LATERAL (${boughtBy('named.id')} OFFSET 0) bought LIMIT ${MAX_FOUND})
-   UNION ALL SELECT purchase_id FROM purchase_references WHERE reference = $2
+   UNION ALL SELECT purchase_id FROM purchase_references WHERE reference = $term
    UNION ALL SELECT k.purchase_id FROM download_keys k JOIN games g ON g.id = k.game_id
-     WHERE k.id = $3 AND ${canEdit('g', '$1')}
-   UNION ALL SELECT $3::bigint`,
+     WHERE k.id = $id AND ${canEdit('g', '$seller_id')}
+   UNION ALL SELECT $id::bigint`,
   hasOwnGame(isOwn),
 );
 
 const KEY_WITH_TEXT = read<{ id: number; game_id: number; purchase_id: number | null }>(
   'seller_key',
   `SELECT k.id, k.game_id, k.purchase_id FROM download_keys k JOIN games g ON g.id = k.game_id
-   WHERE k.key = $2 AND ${canEdit('g', '$1')}`,
+   WHERE k.key = $key AND ${canEdit('g', '$seller_id')}`,
 );
 
 /** The sales of all games that a user can edit. */
@@ -224,25 +224,25 @@ export class SellerSalesService {
 
   /** Undefined if the sale doesn't exist, or isn't of a game that the user can edit. */
   sale(seller_id: number, purchase_id: number): Promise<SellerSale | undefined> {
-    return this.database.row(SELLER_SALE, [seller_id, purchase_id]);
+    return this.database.row(SELLER_SALE, { seller_id, purchase_id });
   }
 
   /** Returns SHOWN_SALES sales, and one more if there are more. */
   ofPerson(seller_id: number, { account_id, email }: Person): Promise<SellerSale[]> {
-    return this.database.rows(SALES_OF_PERSON, [seller_id, account_id, email]);
+    return this.database.rows(SALES_OF_PERSON, { seller_id, account_id, email });
   }
 
   spent(seller_id: number, { account_id, email }: Person): Promise<Spent[]> {
-    return this.database.rows(SPENT, [seller_id, account_id, email]);
+    return this.database.rows(SPENT, { seller_id, account_id, email });
   }
 
   keysOfPerson(seller_id: number, { account_id, email }: Person): Promise<KeyState[]> {
-    return this.database.rows(KEYS_OF_PERSON, [seller_id, account_id, email]);
+    return this.database.rows(KEYS_OF_PERSON, { seller_id, account_id, email });
   }
 
   /** The key with this text, of a game that the user can edit. */
   keyWithText(seller_id: number, key: string) {
-    return this.database.row(KEY_WITH_TEXT, [seller_id, key]);
+    return this.database.row(KEY_WITH_TEXT, { seller_id, key });
   }
 
   /**
@@ -251,6 +251,6 @@ export class SellerSalesService {
    */
   search(seller_id: number, term: string): Promise<SellerSale[]> {
     const id = /^\d{1,15}$/.test(term) ? Number(term) : null;
-    return this.database.rows(SEARCH, [seller_id, term, id]);
+    return this.database.rows(SEARCH, { seller_id, term, id });
   }
 }

@@ -87,35 +87,35 @@ const END_PART = statement<{ received: number }>(
 
 const DROP_PART = statement(
   'drop_upload_part',
-  'DELETE FROM upload_parts WHERE session_id = $1 AND file_key = $2',
+  'DELETE FROM upload_parts WHERE session_id = $id AND file_key = $key',
 );
 
 const PARTS = statement<Part>(
   'upload_parts',
-  'SELECT file_key, start, size FROM upload_parts WHERE session_id = $1 AND size IS NOT NULL ORDER BY start',
+  'SELECT file_key, start, size FROM upload_parts WHERE session_id = $id AND size IS NOT NULL ORDER BY start',
 );
 
 const EXPIRE = statement(
   'expire_upload_session',
-  `UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = $1`,
+  `UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = $id`,
 );
 
 const EXPIRED = statement<{ id: string }>(
   'expired_upload_sessions',
-  `SELECT id FROM upload_sessions WHERE (expires_at <= $1 OR game_id IS NULL) AND id > $2
+  `SELECT id FROM upload_sessions WHERE (expires_at <= $now OR game_id IS NULL) AND id > $last
    ORDER BY id LIMIT ${SWEPT_TOGETHER}`,
 );
 const KEYS = statement<{ file_key: string }>(
   'upload_part_keys',
-  'SELECT file_key FROM upload_parts WHERE session_id = $1',
+  'SELECT file_key FROM upload_parts WHERE session_id = $id',
 );
 const DELETE_PARTS = statement(
   'delete_upload_parts',
-  'DELETE FROM upload_parts WHERE session_id = $1 AND file_key = ANY ($2::text[])',
+  'DELETE FROM upload_parts WHERE session_id = $id AND file_key = ANY ($keys::text[])',
 );
 const DELETE_SESSION = statement(
   'delete_upload_session',
-  `DELETE FROM upload_sessions s WHERE id = $1 AND NOT EXISTS (SELECT FROM upload_parts WHERE session_id = s.id)`,
+  `DELETE FROM upload_sessions s WHERE id = $id AND NOT EXISTS (SELECT FROM upload_parts WHERE session_id = s.id)`,
 );
 
 /**
@@ -168,7 +168,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
       expires_at: new Date(now + LIFETIME_MS),
     });
     const rows = await this.database.transaction((db) =>
-      this.database.execute([bind(LOCK_OWNER, [game_id]), create], db),
+      this.database.execute([bind(LOCK_OWNER, { game_id }), create], db),
     );
     if (rows(CREATE).length === 0) throw tooMany('too many unfinished uploads');
     return { id, upload_url: this.sessionUrl(id) };
@@ -256,12 +256,12 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
 
   private async dropPart(id: string, key: string): Promise<void> {
     await this.storage.delete(key);
-    await this.database.rows(DROP_PART, [id, key]);
+    await this.database.rows(DROP_PART, { id, key });
   }
 
   /** The stored parts, in the order of the file. */
   parts(id: string): Promise<Part[]> {
-    return this.database.rows(PARTS, [id]);
+    return this.database.rows(PARTS, { id });
   }
 
   /** Copies the bytes of a session to a separate file, whose key must be new. */
@@ -282,7 +282,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
 
   /** Expires a session and deletes its parts. The next sweep repeats failed deletions. */
   async discard(id: string): Promise<void> {
-    await this.database.rows(EXPIRE, [id]);
+    await this.database.rows(EXPIRE, { id });
     await this.deleteSession(id).catch((error: Error) => this.warn(error));
   }
 
@@ -291,7 +291,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     const now = new Date(this.clock.now());
     let last = '00000000-0000-0000-0000-000000000000';
     try {
-      for (let found; (found = await this.database.rows(EXPIRED, [now, last])).length > 0;)
+      for (let found; (found = await this.database.rows(EXPIRED, { now, last })).length > 0;)
         for (const { id } of found) await this.deleteSession((last = id));
     } catch (error) {
       this.warn(error as Error);
@@ -299,9 +299,9 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async deleteSession(id: string): Promise<void> {
-    const keys = (await this.database.rows(KEYS, [id])).map(({ file_key }) => file_key);
+    const keys = (await this.database.rows(KEYS, { id })).map(({ file_key }) => file_key);
     for (const key of keys) await this.storage.delete(key);
-    await this.database.execute([bind(DELETE_PARTS, [id, keys]), bind(DELETE_SESSION, [id])]);
+    await this.database.execute([bind(DELETE_PARTS, { id, keys }), bind(DELETE_SESSION, { id })]);
   }
 
   private warn(error: Error): void {

@@ -12,14 +12,14 @@ export const LINK_REQUESTED: EventType = {
   subject_type: 'link_request',
   readAtSend: read<{ email: string }>(
     'link_request_email',
-    'SELECT email FROM link_requests WHERE id = $1 AND $2::bigint IS NULL',
+    'SELECT email FROM link_requests WHERE id = $subject_id AND $webhook_user_id::bigint IS NULL',
   ),
 };
 
-/** Announces the request $1. */
+/** Announces the request `$request_id`. */
 export const ANNOUNCE_REQUEST = announcement(LINK_REQUESTED, {
   from: 'link_requests r',
-  where: 'r.id = $1',
+  where: 'r.id = $request_id',
   subject_id: 'r.id',
   id_field: 'request_id',
   fields: { purpose: 'r.purpose', user_id: 'r.user_id' },

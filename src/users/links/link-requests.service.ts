@@ -26,17 +26,17 @@ const STORE = `
   WHERE old.created_at <= now() - interval '5 minutes'
   RETURNING id`;
 
-// $1 is a username or a verified email address. The link is sent to the latter, or to the primary one.
+// The name is a username or a verified email address. The link is sent to the latter, or to the primary one.
 const FORGOTTEN_PASSWORD = statement<{ id: number }>(
   'request_password_link',
   `INSERT INTO link_requests AS old (purpose, user_id, email)
    SELECT 'set_password', account.id, address.email
    FROM (
-     SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($1)
-     UNION ALL SELECT user_id FROM user_emails WHERE email = lower_ascii($1) AND verified) account
+     SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($name)
+     UNION ALL SELECT user_id FROM user_emails WHERE email = lower_ascii($name) AND verified) account
    CROSS JOIN LATERAL (
      SELECT email FROM user_emails WHERE user_id = account.id AND verified
-     ORDER BY email <> lower_ascii($1), NOT is_primary, email LIMIT 1) address ${STORE}`,
+     ORDER BY email <> lower_ascii($name), NOT is_primary, email LIMIT 1) address ${STORE}`,
 );
 
 /** If an account has verified this email address, the link sets its password instead. */
@@ -54,7 +54,7 @@ const VERIFICATION = statement<{ id: number }>(
   'request_verification_link',
   `INSERT INTO link_requests AS old (purpose, user_id, email)
    SELECT 'verify_email', own.user_id, own.email FROM user_emails own
-   WHERE own.user_id = $1 AND own.email = lower_ascii($2)
+   WHERE own.user_id = $user_id AND own.email = lower_ascii($email)
      AND NOT EXISTS (SELECT FROM user_emails e WHERE e.email = own.email AND e.verified) ${STORE}`,
 );
 
@@ -79,11 +79,11 @@ export class LinkRequests implements BeforeApplicationShutdown {
 
   /** Whether the store has a mailer. Without one, pages say how to reach the store. */
   async areSent(): Promise<boolean> {
-    return (await this.database.row(LINKS_ARE_SENT, []))!.sent;
+    return (await this.database.row(LINKS_ARE_SENT, {}))!.sent;
   }
 
   forgottenPassword(name: string): void {
-    this.add(bind(FORGOTTEN_PASSWORD, [name]));
+    this.add(bind(FORGOTTEN_PASSWORD, { name }));
   }
 
   signUp({ email, username, password_hash, browser_hash }: SignUp): void {
@@ -91,7 +91,7 @@ export class LinkRequests implements BeforeApplicationShutdown {
   }
 
   verification(user_id: number, email: string): void {
-    this.add(bind(VERIFICATION, [user_id, email]));
+    this.add(bind(VERIFICATION, { user_id, email }));
   }
 
   /** Stores all requests so far. */
@@ -121,7 +121,7 @@ export class LinkRequests implements BeforeApplicationShutdown {
     return this.database.transaction(async (db) => {
       const getRows = await this.database.execute([request], db);
       const [stored] = getRows(request.statement);
-      if (stored) await this.database.rows(ANNOUNCE_REQUEST, [stored.id], db);
+      if (stored) await this.database.rows(ANNOUNCE_REQUEST, { request_id: stored.id }, db);
     });
   }
 

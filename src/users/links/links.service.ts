@@ -44,7 +44,7 @@ const REPLACE = `
 const CREATE = statement<{ expires_at: string }>(
   'create_account_link',
   `INSERT INTO account_links (token_hash, purpose, user_id)
-   SELECT $1, $2, u.id FROM users u WHERE u.id = $3 AND NOT ${isErased('u')} FOR KEY SHARE ${REPLACE}`,
+   SELECT $token_hash, $purpose, u.id FROM users u WHERE u.id = $user_id AND NOT ${isErased('u')} FOR KEY SHARE ${REPLACE}`,
 );
 
 /** Null: the request was used or doesn't exist. */
@@ -52,12 +52,12 @@ const FULFILL = statement<{ exists: boolean; expires_at: string | null; user_id:
   'fulfill_link_request',
   `WITH request AS (
      UPDATE link_requests r SET used_at = now()
-     WHERE id = $2 AND used_at IS NULL AND NOT ${EXPIRED_LINKS} AND ${hasAddress('r')} RETURNING *
+     WHERE id = $request_id AND used_at IS NULL AND NOT ${EXPIRED_LINKS} AND ${hasAddress('r')} RETURNING *
    ), link AS (
      INSERT INTO account_links (token_hash, purpose, user_id, email, username, password_hash, browser_hash)
-     SELECT $1, purpose, user_id, email, username, password_hash, browser_hash FROM request ${REPLACE}
+     SELECT $token_hash, purpose, user_id, email, username, password_hash, browser_hash FROM request ${REPLACE}
    )
-   SELECT EXISTS (SELECT FROM link_requests r WHERE id = $2 AND NOT ${EXPIRED_LINKS} AND ${hasAddress('r')}) AS exists,
+   SELECT EXISTS (SELECT FROM link_requests r WHERE id = $request_id AND NOT ${EXPIRED_LINKS} AND ${hasAddress('r')}) AS exists,
      (SELECT expires_at FROM link) AS expires_at, (SELECT user_id FROM request) AS user_id`,
 );
 
@@ -72,7 +72,7 @@ export interface FoundLink extends Pick<
 const FIND = read<FoundLink>(
   'account_link',
   `SELECT l.id, l.purpose, l.user_id, l.email, l.username, l.browser_hash, u.username AS account
-   FROM account_links l LEFT JOIN users u ON u.id = l.user_id WHERE l.token_hash = $1 AND NOT l.${EXPIRED_LINKS} AND ${hasAddress('l')}`,
+   FROM account_links l LEFT JOIN users u ON u.id = l.user_id WHERE l.token_hash = $token_hash AND NOT l.${EXPIRED_LINKS} AND ${hasAddress('l')}`,
 );
 
 /** Creates and uses links that let people into their accounts. */
@@ -99,7 +99,7 @@ export class LinksService {
   ): Promise<LinkResponse> {
     const { user_id, purpose } = request;
     const { link, isRepeated } = await this.once(request, retry, async (token_hash, manager) => {
-      const row = await this.database.row(CREATE, [token_hash, purpose, user_id], manager);
+      const row = await this.database.row(CREATE, { token_hash, purpose, user_id }, manager);
       if (!row) throw apiError(404, 'invalid user');
       return row.expires_at;
     });
@@ -112,7 +112,11 @@ export class LinksService {
   async fulfill(request: { request_id: number }, by: Actor, retry?: RetryKey): Promise<LinkResponse> {
     let user_id: number | undefined;
     const { link, isRepeated } = await this.once(request, retry, async (token_hash, manager) => {
-      const row = (await this.database.row(FULFILL, [token_hash, request.request_id], manager))!;
+      const row = (await this.database.row(
+        FULFILL,
+        { token_hash, request_id: request.request_id },
+        manager,
+      ))!;
       if (row.expires_at === null)
         throw row.exists ? apiError(409, 'request_id was used') : apiError(404, 'invalid request_id');
       user_id = row.user_id ?? undefined;
@@ -124,7 +128,7 @@ export class LinksService {
   }
 
   find(token: string): Promise<FoundLink | undefined> {
-    return this.database.row(FIND, [sha256(token)]);
+    return this.database.row(FIND, { token_hash: sha256(token) });
   }
 
   /** Uses up a link that signs in, and returns what must still be true when the session starts. */
