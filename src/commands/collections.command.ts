@@ -1,15 +1,16 @@
-import { type Commands, parseId, type OperatorCommand } from './operator-command';
+import { type Commands, parseId, type OperatorCommand, subcommands } from './operator-command';
 import { OperatorError } from '../platform/errors/operator-error';
 import { printRows, printTable } from './print-table';
 import { ProgressDisplay } from './progress';
 import { CollectionsService } from '../collections/collections.service';
 import { type Resanitized, ResanitizeService } from '../collections/resanitize.service';
 
-export const commands: Commands = { collections: registerCollections };
+export const commands: Commands = {
+  collections: subcommands({ show: registerShow, resanitize: registerResanitize }),
+};
 
-function registerCollections(collections: OperatorCommand): void {
-  collections
-    .command('show')
+function registerShow(command: OperatorCommand): void {
+  command
     .description('Show a collection, its editors, and whether it is on their profiles.')
     .argument('<ID>', 'ID of the collection', parseId)
     .handler(async ({ app }, id: number) => {
@@ -33,8 +34,10 @@ function registerCollections(collections: OperatorCommand): void {
         'ON PROFILE': (editor) => editor.on_profile,
       });
     });
-  collections
-    .command('resanitize')
+}
+
+function registerResanitize(command: OperatorCommand): void {
+  command
     .description('Sanitize stored descriptions and blurbs again with the HTML rules of this version.')
     .handler(async ({ app, signal }) => {
       const progress = new ProgressDisplay(process.stderr, (done: Resanitized) => ({

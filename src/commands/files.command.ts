@@ -9,7 +9,15 @@ import { BuildSignatures } from '../uploads/build-signatures.service';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
 import { fileError } from './input-output';
-import { type Commands, GAME, parseCount, parseId, type OperatorCommand } from './operator-command';
+import {
+  type Commands,
+  type Context,
+  GAME,
+  parseCount,
+  parseId,
+  type OperatorCommand,
+  subcommands,
+} from './operator-command';
 import { type Columns, printable, printRows, formatTime } from './print-table';
 import { ProgressDisplay } from './progress';
 import { confirm } from './terminal';
@@ -23,11 +31,18 @@ interface PutOptions {
   demo?: true;
 }
 
-export const commands: Commands = { files: registerFiles };
+export const commands: Commands = {
+  files: subcommands({
+    put: registerPut,
+    list: registerList,
+    rm: registerRemove,
+    sign: registerSign,
+    prune: registerPrune,
+  }),
+};
 
-function registerFiles(files: OperatorCommand): void {
-  files
-    .command('put')
+function registerPut(command: OperatorCommand): void {
+  command
     .description('Store a file and list it as an upload or as a new build of a channel.')
     .example(
       'files put game.zip --game me/my-game --platform windows',
@@ -50,44 +65,45 @@ function registerFiles(files: OperatorCommand): void {
     )
     .completes('--platform', PLATFORMS)
     .option('--demo', 'let everyone download the file')
-    .handler(async ({ app, signal }, path: string, options: PutOptions) => {
-      const { channel, userVersion, name = null, platform, demo } = options;
-      if (userVersion !== undefined && channel === undefined)
-        throw new UsageError('--user-version needs --channel.');
-      const game = await app.get(StoreGames).named(options.game);
-      const size = await readSize(path);
-      const progress = new ProgressDisplay(process.stderr, (bytes: number) => {
-        const share = size === 0 ? 1 : bytes / size;
-        return { share, text: `${Math.floor(share * 100)}% of ${size.toLocaleString('en-US')} bytes` };
-      });
-      const upload = await app
-        .get(FilesService)
-        .put(
-          {
-            game_id: game.id,
-            filename: basename(path),
-            size,
-            content: createReadStream(path, { highWaterMark: 256 * 1024 }),
-            traits: [...platform.map((one) => `p_${one}`), ...(demo ? ['demo'] : [])] as Upload['traits'],
-            display_name: name,
-            channel_name: channel,
-            user_version: userVersion,
-          },
-          signal,
-          (bytes) => progress.report(bytes),
-        )
-        .finally(() => progress.stop());
-      console.log(
-        `Stored upload ${upload.id} of ${printable(game.title)}: ${printable(upload.filename)}, ${size.toLocaleString('en-US')} bytes.`,
-      );
-      if (channel === undefined) return;
-      const problem = await app
-        .get(BuildSignatures)
-        .signNewest({ game_id: game.id, channel_name: channel }, signal);
-      if (problem !== undefined) console.error(withoutSignature('The build', problem));
-    });
-  files
-    .command('list')
+    .handler(put);
+}
+
+async function put({ app, signal }: Context, path: string, options: PutOptions): Promise<void> {
+  const { channel, userVersion, name = null, platform, demo } = options;
+  if (userVersion !== undefined && channel === undefined)
+    throw new UsageError('--user-version needs --channel.');
+  const game = await app.get(StoreGames).named(options.game);
+  const size = await readSize(path);
+  const progress = new ProgressDisplay(process.stderr, (bytes: number) => {
+    const share = size === 0 ? 1 : bytes / size;
+    return { share, text: `${Math.floor(share * 100)}% of ${size.toLocaleString('en-US')} bytes` };
+  });
+  const file = {
+    game_id: game.id,
+    filename: basename(path),
+    size,
+    content: createReadStream(path, { highWaterMark: 256 * 1024 }),
+    traits: [...platform.map((one) => `p_${one}`), ...(demo ? ['demo'] : [])] as Upload['traits'],
+    display_name: name,
+    channel_name: channel,
+    user_version: userVersion,
+  };
+  const upload = await app
+    .get(FilesService)
+    .put(file, signal, (bytes) => progress.report(bytes))
+    .finally(() => progress.stop());
+  console.log(
+    `Stored upload ${upload.id} of ${printable(game.title)}: ${printable(upload.filename)}, ${size.toLocaleString('en-US')} bytes.`,
+  );
+  if (channel === undefined) return;
+  const problem = await app
+    .get(BuildSignatures)
+    .signNewest({ game_id: game.id, channel_name: channel }, signal);
+  if (problem !== undefined) console.error(withoutSignature('The build', problem));
+}
+
+function registerList(command: OperatorCommand): void {
+  command
     .description("List a game's uploads.")
     .needs(GAME)
     .json()
@@ -103,8 +119,10 @@ function registerFiles(files: OperatorCommand): void {
       };
       printRows(await app.get(FilesService).list(game.id), columns, { json });
     });
-  files
-    .command('rm')
+}
+
+function registerRemove(command: OperatorCommand): void {
+  command
     .description('Delete an upload and its file. Builds of a channel are kept.')
     .argument('<ID>', 'ID of the upload, from `files list`', parseId)
     .option('--yes', 'skip the confirmation')
@@ -115,8 +133,10 @@ function registerFiles(files: OperatorCommand): void {
       if (!(await app.get(FilesService).remove(id))) throw new OperatorError(`Upload ${id} doesn't exist.`);
       console.log(`Deleted upload ${id}.`);
     });
-  files
-    .command('sign')
+}
+
+function registerSign(command: OperatorCommand): void {
+  command
     .description('Compute the missing signatures of zip archives, from which launchers update a game.')
     .option('--game <GAME>', 'only builds of this game, as owner/slug or its ID')
     .handler(async ({ app, signal }, { game: name }: { game?: string }) => {
@@ -131,8 +151,10 @@ function registerFiles(files: OperatorCommand): void {
       }
       console.log(`Signed ${formatBuildCount(signed)}.`);
     });
-  files
-    .command('prune')
+}
+
+function registerPrune(command: OperatorCommand): void {
+  command
     .description('Delete the files of old builds. Their records are kept.')
     .example('files prune --keep 5 --dry-run')
     .needs(

@@ -5,7 +5,14 @@ import { commandName } from '../platform/config/environment';
 import { UsageError } from '../platform/errors/operator-error';
 import { formatMoney, minorUnits, parseMoney } from '../platform/formats/money';
 import { nextCommands } from '../dev/next-commands';
-import { type Commands, parseCount, GAME_HELP, type OperatorCommand, userOption } from './operator-command';
+import {
+  type Commands,
+  parseCount,
+  GAME_HELP,
+  type OperatorCommand,
+  userOption,
+  subcommands,
+} from './operator-command';
 import { type Columns, printable, printRows, formatTime } from './print-table';
 import { AccountsService } from '../users/accounts.service';
 
@@ -16,11 +23,12 @@ interface CreateOptions {
   price: string;
 }
 
-export const commands: Commands = { games: registerGames };
+export const commands: Commands = {
+  games: subcommands({ create: registerCreate, 'set-price': registerSetPrice, list: registerList }),
+};
 
-function registerGames(games: OperatorCommand): void {
-  games
-    .command('create')
+function registerCreate(command: OperatorCommand): void {
+  command
     .description('Create a public game.')
     .example('games create --user me --title "My game" --price 4.99')
     .needs(userOption('username of the owner'))
@@ -39,9 +47,10 @@ function registerGames(games: OperatorCommand): void {
         `Created game ${id} (${name}). To sell it, run \`${commandName()} sell --game ${name} --to me@example.com\`.`,
       );
     });
+}
 
-  games
-    .command('set-price')
+function registerSetPrice(command: OperatorCommand): void {
+  command
     .description('Change the minimum price of a game.')
     .argument('<GAME>', GAME_HELP)
     .argument('<PRICE>', 'minimum price in USD, such as 4.99, or 0 for a free game')
@@ -51,9 +60,10 @@ function registerGames(games: OperatorCommand): void {
       await app.get(StoreGames).setPrice(game, min_price);
       console.log(`The minimum price of ${printable(game.title)} is ${formatMoney(min_price, 'USD')}.`);
     });
+}
 
-  games
-    .command('list')
+function registerList(command: OperatorCommand): void {
+  command
     .description('List the newest games.')
     .option('--user <USERNAME>', 'only games of this owner')
     .option('--count <NUMBER>', 'number of games', parseCount, 50)

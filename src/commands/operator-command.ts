@@ -30,7 +30,7 @@ interface Needed {
 }
 
 /** What a command works with. */
-interface Context {
+export interface Context {
   app: INestApplicationContext;
   signal: AbortSignal;
 }
@@ -111,6 +111,11 @@ export const examplesText = (lines: readonly string[]) =>
 
 /** The commands of a file: each adds its arguments, options, subcommands and handler. */
 export type Commands = Readonly<Record<string, (command: OperatorCommand) => void>>;
+
+/** A command that consists of subcommands. */
+export const subcommands = (commands: Commands) => (parent: OperatorCommand) => {
+  for (const [name, register] of Object.entries(commands)) register(parent.command(name));
+};
 
 /** Reads an argument of a command. */
 export const integerParser =

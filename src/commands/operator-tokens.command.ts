@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { commandName } from '../platform/config/environment';
-import type { Commands, OperatorCommand } from './operator-command';
+import { type Commands, type OperatorCommand, subcommands } from './operator-command';
 import { OperatorError } from '../platform/errors/operator-error';
 import { type Columns, printRows, formatTime } from './print-table';
 import { Audit } from '../audit/audit';
@@ -14,11 +14,12 @@ import { OperatorTokensService } from '../operator/tokens/operator-tokens.servic
 // Lowercase only: OPERATOR_TOKEN is the name of the setting's token in audit events.
 const NAME = /^[a-z0-9][a-z0-9._-]{0,49}$/;
 
-export const commands: Commands = { 'operator-tokens': registerOperatorTokens };
+export const commands: Commands = {
+  'operator-tokens': subcommands({ create: registerCreate, list: registerList, revoke: registerRevoke }),
+};
 
-function registerOperatorTokens(tokens: OperatorCommand): void {
-  tokens
-    .command('create')
+function registerCreate(command: OperatorCommand): void {
+  command
     .description('Create an operator token and print it. The token is shown only once.')
     .example('operator-tokens create checkout --permissions purchases')
     .argument(
@@ -51,8 +52,10 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
       );
       console.log(token);
     });
-  tokens
-    .command('list')
+}
+
+function registerList(command: OperatorCommand): void {
+  command
     .description('List all operator tokens, including revoked ones.')
     .json()
     .handler(async ({ app }, { json }: { json?: boolean }) => {
@@ -67,8 +70,10 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
       };
       printRows(rows, columns, { json });
     });
-  tokens
-    .command('revoke')
+}
+
+function registerRevoke(command: OperatorCommand): void {
+  command
     .description('Revoke an operator token.')
     .argument('<NAME>', 'name of the token, from `operator-tokens list`')
     .handler(async ({ app }, name: string) => {

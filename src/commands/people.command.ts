@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { INestApplicationContext } from '@nestjs/common';
 import { OperatorEvents } from '../operator/tokens/operator-events';
-import { type OperatorCommand } from './operator-command';
+import type { OperatorCommand } from './operator-command';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { InvalidValue } from '../platform/input/input-values';
 import { readEmailAddress } from '../platform/input/readers';
@@ -17,31 +17,25 @@ interface Options {
   yes?: boolean;
 }
 
-export function registerPeopleCommands(users: OperatorCommand): void {
-  const about = (name: string, description: string) =>
-    users
-      .command(name)
-      .description(description)
-      .argument('[NAME]', 'username')
-      .option('--email <ADDRESS>', 'email address instead of a username, with or without an account');
-
-  about(
-    'export',
-    'Write all data stored about a person to standard output, as newline-delimited JSON.',
-  ).handler(async ({ app }, name: string | undefined, options: Options) => {
-    const person = await findPerson(app, name, options);
-    const counts: Record<string, number> = {};
-    await toStandardOutput(async () => {
-      for await (const lines of app.get(ExportService).lines(person, counts))
-        if (!process.stdout.write(lines)) await once(process.stdout, 'drain');
+export function registerExport(command: OperatorCommand): void {
+  aboutPerson(command)
+    .description('Write all data stored about a person to standard output, as newline-delimited JSON.')
+    .handler(async ({ app }, name: string | undefined, options: Options) => {
+      const person = await findPerson(app, name, options);
+      const counts: Record<string, number> = {};
+      await toStandardOutput(async () => {
+        for await (const lines of app.get(ExportService).lines(person, counts))
+          if (!process.stdout.write(lines)) await once(process.stdout, 'drain');
+      });
+      app.get(OperatorEvents).record('user.exported', {}, { counts, user_id: person.user_id ?? undefined });
     });
-    app.get(OperatorEvents).record('user.exported', {}, { counts, user_id: person.user_id ?? undefined });
-  });
+}
 
-  about(
-    'erase',
-    'Erase the personal data of a user or buyer. Purchases keep amounts, dates and games for accounting.',
-  )
+export function registerErase(command: OperatorCommand): void {
+  aboutPerson(command)
+    .description(
+      'Erase the personal data of a user or buyer. Purchases keep amounts, dates and games for accounting.',
+    )
     .option('--yes', 'skip the confirmation')
     .handler(async ({ app, signal }, name: string | undefined, options: Options) => {
       const person = await findPerson(app, name, options);
@@ -54,6 +48,11 @@ export function registerPeopleCommands(users: OperatorCommand): void {
       else printTable([['ERASED', 'ROWS'], ...rows.map(([table, count]) => [table, String(count)])]);
     });
 }
+
+const aboutPerson = (command: OperatorCommand) =>
+  command
+    .argument('[NAME]', 'username')
+    .option('--email <ADDRESS>', 'email address instead of a username, with or without an account');
 
 async function findPerson(
   app: INestApplicationContext,

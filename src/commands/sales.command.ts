@@ -7,7 +7,7 @@ import { isPseudonym } from '../auth/accounts/erased-users';
 import { parseAmount } from './games.command';
 import { AccountsService } from '../users/accounts.service';
 import { requireAddress } from './email-address';
-import { type Commands, parseCount, GAME, type OperatorCommand } from './operator-command';
+import { type Commands, parseCount, GAME, type OperatorCommand, subcommands } from './operator-command';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { ask } from './terminal';
 import { CURRENCIES } from '../platform/formats/money';
@@ -54,7 +54,7 @@ export const commands: Commands = {
   sell: registerSell,
   refund: registerRefund,
   give: registerGive,
-  purchases: registerPurchases,
+  purchases: subcommands({ list: registerList }),
 };
 
 function registerSell(sell: OperatorCommand): void {
@@ -142,9 +142,8 @@ function registerGive(give: OperatorCommand): void {
     });
 }
 
-function registerPurchases(purchases: OperatorCommand): void {
-  purchases
-    .command('list')
+function registerList(command: OperatorCommand): void {
+  command
     .description('List the newest purchases of the store, a game or a buyer.')
     .option(GAME.flags, `only purchases of this game, as owner/slug or its ID`)
     .option('--buyer <BUYER>', 'only purchases of this email address or username')

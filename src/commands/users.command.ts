@@ -1,10 +1,10 @@
 import { commandName } from '../platform/config/environment';
 import { nextCommands } from '../dev/next-commands';
-import { type Commands, parseCount, type OperatorCommand } from './operator-command';
+import { type Commands, parseCount, type OperatorCommand, subcommands } from './operator-command';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { ask, readPassword } from './terminal';
 import { requireAddress } from './email-address';
-import { registerPeopleCommands } from './people.command';
+import { registerErase, registerExport } from './people.command';
 import { printRequest } from './print-request';
 import { type Columns, printRows, formatTime } from './print-table';
 import { problemOfDisplayName } from '../users/display-name';
@@ -23,15 +23,18 @@ interface CreateOptions {
 }
 
 export const commands: Commands = {
-  users: (users) => {
-    registerUserCommands(users);
-    registerPeopleCommands(users);
-  },
+  users: subcommands({
+    create: registerCreate,
+    'set-password': registerSetPassword,
+    link: registerLink,
+    list: registerList,
+    export: registerExport,
+    erase: registerErase,
+  }),
 };
 
-function registerUserCommands(users: OperatorCommand): void {
-  users
-    .command('create')
+function registerCreate(command: OperatorCommand): void {
+  command
     .description('Create an account. Set its password with `users set-password`.')
     .example('users create me --developer --email me@example.com')
     .argument('[NAME]', 'username')
@@ -49,9 +52,10 @@ function registerUserCommands(users: OperatorCommand): void {
       );
       await printRequest(app, { id, username: name }, '/profile');
     });
+}
 
-  users
-    .command('set-password')
+function registerSetPassword(command: OperatorCommand): void {
+  command
     .argument('<NAME>', 'username')
     .description(
       'Set the password of a user, read from the terminal or standard input, and end all sessions of the user.',
@@ -65,9 +69,10 @@ function registerUserCommands(users: OperatorCommand): void {
       app.get(Audit).record({ event: 'user.password_set', user_id: id });
       console.log(`The password of ${name} is set.`);
     });
+}
 
-  users
-    .command('link')
+function registerLink(command: OperatorCommand): void {
+  command
     .argument('<NAME>', 'username')
     .description(
       'Print a link that sets the password of a user, or signs them in. It works once, for 24 hours. Send it only to this user.',
@@ -85,9 +90,10 @@ function registerUserCommands(users: OperatorCommand): void {
         });
       console.log(`${url}\nIt expires at ${expires_at}.`);
     });
+}
 
-  users
-    .command('list')
+function registerList(command: OperatorCommand): void {
+  command
     .description('List the newest accounts with their verified email addresses.')
     .option('--count <NUMBER>', 'number of accounts', parseCount, 50)
     .json()

@@ -1,5 +1,5 @@
 import { commandName } from '../platform/config/environment';
-import { type Commands, parseId, type OperatorCommand } from './operator-command';
+import { type Commands, parseId, type OperatorCommand, subcommands } from './operator-command';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { type Columns, printRows, formatTime } from './print-table';
 import { Events } from '../events/events';
@@ -7,11 +7,18 @@ import { StoreGames } from '../games/store-games.service';
 import { WebhookDeliveries } from '../operator/webhooks/webhook-deliveries.service';
 import { WebhooksService } from '../operator/webhooks/webhooks.service';
 
-export const commands: Commands = { webhooks: registerWebhooks };
+export const commands: Commands = {
+  webhooks: subcommands({
+    add: registerAdd,
+    list: registerList,
+    remove: registerRemove,
+    enable: registerEnable,
+    test: registerTest,
+  }),
+};
 
-function registerWebhooks(webhooks: OperatorCommand): void {
-  webhooks
-    .command('add')
+function registerAdd(command: OperatorCommand): void {
+  command
     .description('Add a webhook and print its signing secret. The secret is shown only once.')
     .example('webhooks add https://example.com/hook --events purchase.completed')
     .argument('<URL>', 'URL of the receiver, such as https://example.com/hook')
@@ -32,8 +39,10 @@ function registerWebhooks(webhooks: OperatorCommand): void {
       );
       console.log(secret);
     });
-  webhooks
-    .command('list')
+}
+
+function registerList(command: OperatorCommand): void {
+  command
     .description(
       'List the webhooks of the store, and then those of users, with the result of the last attempt and the number of pending messages.',
     )
@@ -54,8 +63,10 @@ function registerWebhooks(webhooks: OperatorCommand): void {
       };
       printRows(rows, columns, { json });
     });
-  webhooks
-    .command('remove')
+}
+
+function registerRemove(command: OperatorCommand): void {
+  command
     .description('Remove a webhook, of the store or of a user, and its pending messages.')
     .argument('[ID]', 'ID of the webhook, from `webhooks list`', parseId)
     .option('--all', 'remove all webhooks instead, for example from a copy of a live store')
@@ -69,8 +80,10 @@ function registerWebhooks(webhooks: OperatorCommand): void {
         throw new OperatorError(`Webhook ${id} doesn't exist.`);
       console.log(`Removed webhook ${id}.`);
     });
-  webhooks
-    .command('enable')
+}
+
+function registerEnable(command: OperatorCommand): void {
+  command
     .description('Re-enable a webhook that was disabled because its receiver responded with 410 Gone.')
     .argument('<ID>', 'ID of the webhook, from `webhooks list`', parseId)
     .handler(async ({ app }, id: number) => {
@@ -78,8 +91,10 @@ function registerWebhooks(webhooks: OperatorCommand): void {
         throw new OperatorError(`Webhook ${id} doesn't exist or isn't disabled.`);
       console.log(`Enabled webhook ${id}.`);
     });
-  webhooks
-    .command('test')
+}
+
+function registerTest(command: OperatorCommand): void {
+  command
     .description('Send a webhook.test message and print the status of the response.')
     .argument('<ID>', 'ID of the webhook, from `webhooks list`', parseId)
     .handler(async ({ app }, id: number) => {
