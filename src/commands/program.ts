@@ -57,15 +57,15 @@ const COMMANDS: Readonly<Record<string, Group>> = {
     reset: ['Reset the demo store to its initial state.', 'import'],
   },
   'Credentials and audit:': {
-    keys: ['Manage API keys.', 'auth'],
-    tokens: ['Create and revoke the JWTs of launched games.', 'auth'],
-    'signing-keys': ['Manage the keys that sign JWTs.', 'auth'],
+    keys: ['Manage API keys.', 'keys'],
+    tokens: ['Create and revoke the JWTs of launched games.', 'tokens'],
+    'signing-keys': ['Manage the keys that sign JWTs.', 'signing-keys'],
     'operator-tokens': [
       'Manage the tokens that your own programs use for the routes under /operator/.',
       'operator-tokens',
     ],
-    scopes: ['List all scopes and the scope that each route requires.', 'auth'],
-    audit: ['Read the audit log.', 'auth'],
+    scopes: ['List all scopes and the scope that each route requires.', 'scopes'],
+    audit: ['Read the audit log.', 'audit'],
   },
   'Shell:': {
     completion: ['Print a shell completion script.', 'completion'],
