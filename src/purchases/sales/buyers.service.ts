@@ -63,6 +63,57 @@ const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE emai
 /** Identifies a buyer by the account ID, or else by the email address. */
 const PERSON = 'coalesce(account_id::text, lower_ascii(email))';
 
+/** The buyers of the next sales, and the verified email addresses of those with an account. */
+const PEOPLE = `people AS MATERIALIZED (
+       SELECT DISTINCT account_id, CASE WHEN account_id IS NULL THEN lower_ascii(email) END AS email
+       FROM next_sales WHERE email <> '${ERASED_ADDRESS}'),
+     addresses AS MATERIALIZED (
+       SELECT email FROM people WHERE account_id IS NULL
+       UNION ALL SELECT e.email FROM people CROSS JOIN LATERAL (
+         SELECT email FROM user_emails WHERE user_id = people.account_id AND verified OFFSET 0) e)`;
+
+/** All sales of these buyers: read for each buyer and game, or else from the sales of all games. */
+const THEIR_SALES = `probes AS MATERIALIZED (
+       SELECT (SELECT count(*) FROM edited) * ((SELECT count(*) FROM people) + (SELECT count(*) FROM addresses))
+         <= ${MAX_PROBES} AS are_few),
+     their_sales AS MATERIALIZED (
+       SELECT s.purchase_id, 0 AS number_read FROM edited g CROSS JOIN addresses a CROSS JOIN LATERAL (
+         SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = a.email OFFSET 0) s
+       WHERE (SELECT are_few FROM probes)
+       UNION ALL SELECT s.purchase_id, 0 FROM edited g CROSS JOIN people CROSS JOIN LATERAL (
+         SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = people.account_id OFFSET 0) s
+       WHERE (SELECT are_few FROM probes)
+       UNION ALL SELECT s.purchase_id, s.number_read FROM (
+         SELECT all_sales.*, row_number() OVER () AS number_read FROM edited g CROSS JOIN LATERAL (
+           SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) all_sales
+         WHERE NOT (SELECT are_few FROM probes) LIMIT ${MAX_SALES_READ}) s
+       WHERE number_read = ${MAX_SALES_READ} OR s.email IN (SELECT email FROM addresses)
+       UNION ALL SELECT s.purchase_id, 0 FROM people CROSS JOIN LATERAL (
+         SELECT purchase_id, game_id FROM purchase_games
+         WHERE NOT (SELECT are_few FROM probes) AND user_id = people.account_id LIMIT ${MAX_SALES_COUNTED}) s
+       WHERE (s.game_id IN (SELECT id FROM edited)) IS TRUE)`;
+
+/** The complete and refunded sales among them, and the newest one of each buyer. */
+const COUNTED = `counted AS MATERIALIZED (
+       SELECT p.id, p.created_at, p.currency, p.amount, p.status, p.email, ${ACCOUNT} AS account_id
+       FROM (
+         SELECT purchase_id FROM next_sales
+         UNION (SELECT purchase_id FROM their_sales LIMIT ${MAX_SALES_COUNTED})) s
+       CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = s.purchase_id OFFSET 0) p
+       WHERE p.status IN ('complete', 'refunded') AND p.email <> '${ERASED_ADDRESS}'),
+     newest AS (
+       SELECT DISTINCT ON (person) * FROM (SELECT *, ${PERSON} AS person FROM counted) c
+       ORDER BY person, created_at DESC, id DESC)`;
+
+/** The orders of each buyer, and what they spent by currency. */
+const SPENT = `spent AS (
+       SELECT person, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, min(first_at) AS first_at,
+         json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals
+       FROM (
+         SELECT ${PERSON} AS person, currency, count(*) AS orders, count(*) FILTER (WHERE status = 'refunded') AS refunds,
+           coalesce(sum(amount) FILTER (WHERE status = 'complete'), 0)::float8 AS amount, min(created_at) AS first_at
+         FROM counted GROUP BY 1, 2) c GROUP BY 1)`;
+
 /**
  * The next buyers of the games that the user can edit, or only of one, by their newest sale, from the place
  * `$sold_at`, `$purchase_id` on. It reads the next sales, as many as `$sales`, then all sales of their
@@ -84,52 +135,13 @@ const list = (name: string, direction: Direction) => {
            OR (sold_at, purchase_id) ${within} (SELECT sold_at, purchase_id FROM complete_to)
          ORDER BY sold_at ${order}, purchase_id ${order} LIMIT $sales) c
        CROSS JOIN LATERAL (SELECT user_id, email FROM purchases WHERE id = c.purchase_id OFFSET 0) p),
-     people AS MATERIALIZED (
-       SELECT DISTINCT account_id, CASE WHEN account_id IS NULL THEN lower_ascii(email) END AS email
-       FROM next_sales WHERE email <> '${ERASED_ADDRESS}'),
-     addresses AS MATERIALIZED (
-       SELECT email FROM people WHERE account_id IS NULL
-       UNION ALL SELECT e.email FROM people CROSS JOIN LATERAL (
-         SELECT email FROM user_emails WHERE user_id = people.account_id AND verified OFFSET 0) e),
-     probes AS MATERIALIZED (
-       SELECT (SELECT count(*) FROM edited) * ((SELECT count(*) FROM people) + (SELECT count(*) FROM addresses))
-         <= ${MAX_PROBES} AS are_few),
-     their_sales AS MATERIALIZED (
-       SELECT s.purchase_id, 0 AS number_read FROM edited g CROSS JOIN addresses a CROSS JOIN LATERAL (
-         SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = a.email OFFSET 0) s
-       WHERE (SELECT are_few FROM probes)
-       UNION ALL SELECT s.purchase_id, 0 FROM edited g CROSS JOIN people CROSS JOIN LATERAL (
-         SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = people.account_id OFFSET 0) s
-       WHERE (SELECT are_few FROM probes)
-       UNION ALL SELECT s.purchase_id, s.number_read FROM (
-         SELECT all_sales.*, row_number() OVER () AS number_read FROM edited g CROSS JOIN LATERAL (
-           SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) all_sales
-         WHERE NOT (SELECT are_few FROM probes) LIMIT ${MAX_SALES_READ}) s
-       WHERE number_read = ${MAX_SALES_READ} OR s.email IN (SELECT email FROM addresses)
-       UNION ALL SELECT s.purchase_id, 0 FROM people CROSS JOIN LATERAL (
-         SELECT purchase_id, game_id FROM purchase_games
-         WHERE NOT (SELECT are_few FROM probes) AND user_id = people.account_id LIMIT ${MAX_SALES_COUNTED}) s
-       WHERE (s.game_id IN (SELECT id FROM edited)) IS TRUE),
-     counted AS MATERIALIZED (
-       SELECT p.id, p.created_at, p.currency, p.amount, p.status, p.email, ${ACCOUNT} AS account_id
-       FROM (
-         SELECT purchase_id FROM next_sales
-         UNION (SELECT purchase_id FROM their_sales LIMIT ${MAX_SALES_COUNTED})) s
-       CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = s.purchase_id OFFSET 0) p
-       WHERE p.status IN ('complete', 'refunded') AND p.email <> '${ERASED_ADDRESS}'),
-     newest AS (
-       SELECT DISTINCT ON (person) * FROM (SELECT *, ${PERSON} AS person FROM counted) c
-       ORDER BY person, created_at DESC, id DESC),
+     ${PEOPLE},
+     ${THEIR_SALES},
+     ${COUNTED},
      listed AS MATERIALIZED (
        SELECT n.* FROM newest n WHERE id IN (SELECT purchase_id FROM next_sales)
        ORDER BY created_at ${order}, id ${order} LIMIT $limit),
-     spent AS (
-       SELECT person, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, min(first_at) AS first_at,
-         json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals
-       FROM (
-         SELECT ${PERSON} AS person, currency, count(*) AS orders, count(*) FILTER (WHERE status = 'refunded') AS refunds,
-           coalesce(sum(amount) FILTER (WHERE status = 'complete'), 0)::float8 AS amount, min(created_at) AS first_at
-         FROM counted GROUP BY 1, 2) c GROUP BY 1)
+     ${SPENT}
      SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, b.*,
        (SELECT count(*) >= ${MAX_SALES_COUNTED} OR max(number_read) = ${MAX_SALES_READ} FROM their_sales) IS TRUE AS is_partial
      FROM (SELECT) one
