@@ -33,34 +33,14 @@ export async function applyRecords(
   onWrite: (type: RecordType) => void,
 ): Promise<void> {
   const mayLackIds = partial.has(PURCHASE) && tables.rowCount(PURCHASE.records) > 0;
-  if (mayLackIds)
-    await tables.update(
-      PURCHASE.records,
-      { id: 't.purchase_id' },
-      { table: 'purchase_references', on: 't.reference = s.reference AND s.id IS NULL' },
-    );
-  for (const type of types)
-    if (partial.has(type) && tables.rowCount(type.records)) {
-      if (type === PURCHASE) await completeBundleSales(tables);
-      await completePartial(tables, type, problems);
-    }
-  await extendPurchases(tables);
+  if (mayLackIds) await findPurchaseIds(tables);
+  await completeRecords(tables, types, partial, problems);
   const given = types.filter(({ records }) => tables.rowCount(records));
-  const hasPurchases = given.includes(PURCHASE);
   await checkTogether(tables, types, await findExternalReferences(tables, types), problems);
   problems.throwIfAny();
   for (const type of await findAhead(tables, given)) await reserveIds(tables, type);
 
-  // Sales lock games last, in the order of their IDs, and so does the import. It locks games earlier if they
-  // are partial, or if their slugs change, because a new game may take such a slug.
-  let gamesLast = false;
-  // Collections are first because the service locks them before other records.
-  for (const type of given.toSorted((a, b) => Number(b === COLLECTION) - Number(a === COLLECTION)))
-    if (!(await findStored(tables, type))) await tables.createEmpty(type.changed);
-    else if ((await findChanged(tables, type)) > 0 && !type.isDeletedByService) {
-      if (type === GAME) gamesLast = !partial.has(GAME) && (await lockChangedKeys(tables)) === 0;
-      if (type !== GAME || !gamesLast) await lockChanged(tables, type);
-    }
+  const gamesLast = await lockStored(tables, given, partial);
   const changedTypes = given.filter(({ changed }) => tables.rowCount(changed));
   await find(
     tables,
@@ -69,7 +49,7 @@ export async function applyRecords(
   );
   problems.throwIfAny();
 
-  const sales = hasPurchases ? await findSales(tables) : 0;
+  const sales = given.includes(PURCHASE) ? await findSales(tables) : 0;
   // IDs treated as new stay new; a concurrent duplicate fails on the unique constraint.
   if (mayLackIds)
     await tables.update(PURCHASE.records, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
@@ -90,4 +70,48 @@ export async function applyRecords(
     await writeChanged(tables, GAME);
   }
   if (sales > 0) await changeSales(tables, newGames);
+}
+
+/** Finds the IDs of stored purchases by their references. */
+const findPurchaseIds = (tables: TemporaryTables) =>
+  tables.update(
+    PURCHASE.records,
+    { id: 't.purchase_id' },
+    { table: 'purchase_references', on: 't.reference = s.reference AND s.id IS NULL' },
+  );
+
+/** Adds what partial records and sales of bundles leave out. */
+async function completeRecords(
+  tables: TemporaryTables,
+  types: RecordType[],
+  partial: ReadonlySet<RecordType>,
+  problems: Problems,
+): Promise<void> {
+  for (const type of types)
+    if (partial.has(type) && tables.rowCount(type.records)) {
+      if (type === PURCHASE) await completeBundleSales(tables);
+      await completePartial(tables, type, problems);
+    }
+  await extendPurchases(tables);
+}
+
+/**
+ * Finds the records that change stored rows, and locks these rows. Returns whether the games are left to be locked
+ * last, in the order of their IDs, as sales do. Games are locked here if they are partial, or if their slugs change,
+ * because a new game may take such a slug.
+ */
+async function lockStored(
+  tables: TemporaryTables,
+  given: RecordType[],
+  partial: ReadonlySet<RecordType>,
+): Promise<boolean> {
+  let gamesLast = false;
+  // Collections are first because the service locks them before other records.
+  for (const type of given.toSorted((a, b) => Number(b === COLLECTION) - Number(a === COLLECTION)))
+    if (!(await findStored(tables, type))) await tables.createEmpty(type.changed);
+    else if ((await findChanged(tables, type)) > 0 && !type.isDeletedByService) {
+      if (type === GAME) gamesLast = !partial.has(GAME) && (await lockChangedKeys(tables)) === 0;
+      if (type !== GAME || !gamesLast) await lockChanged(tables, type);
+    }
+  return gamesLast;
 }
