@@ -7,7 +7,7 @@ import type { Settings } from './platform/config/settings';
 import { User } from './auth/accounts/user.entity';
 import { SigningKeysService } from './auth/jwt/signing-keys.service';
 import { Demo } from './dashboard/layout/demo';
-import { SetupService } from './dashboard/sign-in/setup.service';
+import { SetupService } from './auth/sign-in/setup.service';
 import { createApp } from './app';
 import { Database } from './platform/database/database';
 import { migrate } from './platform/database/migrate';

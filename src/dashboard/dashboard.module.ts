@@ -1,8 +1,6 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth/auth.module';
 import { OperationsModule } from '../platform/operations/operations.module';
-import { ApiKey } from '../auth/keys/api-key.entity';
 import { OauthModule } from '../auth/oauth/oauth.module';
 import { SignInModule } from '../auth/sign-in/sign-in.module';
 import { UsersModule } from '../users/users.module';
@@ -18,7 +16,6 @@ import { PeopleModule } from '../operator/people/people.module';
 import { TokensModule } from '../operator/tokens/tokens.module';
 import { DataController } from './settings/data.controller';
 import { PurchasesModule } from '../purchases/purchases.module';
-import { User } from '../auth/accounts/user.entity';
 import { ApiKeysController } from './settings/api-keys.controller';
 import { ApplicationsController } from './settings/applications.controller';
 import { AuthorizationController } from './consent/authorization.controller';
@@ -26,7 +23,6 @@ import { DeviceController } from './consent/device.controller';
 import { GrantsController } from './settings/grants.controller';
 import { GameBuildsController } from './games/builds.controller';
 import { BuildsPage } from './games/builds.page';
-import { BuildsReportService } from './games/builds-report.service';
 import { GameKeysController } from './games/keys.controller';
 import { GameController } from './games/game.controller';
 import { FilesPage } from './games/files.page';
@@ -35,7 +31,6 @@ import { GameFilesController } from './games/files.controller';
 import { GameFrame } from './games/game-frame';
 import { GamePage } from './games/game.page';
 import { GamesPage } from './games/games.page';
-import { GamesReportService } from './games/games-report.service';
 import { OverviewPage } from './games/overview.page';
 import { SellerGamesController } from './games/games.controller';
 import { LibraryController } from './library/library.controller';
@@ -47,7 +42,6 @@ import { BuyersController } from './sales/buyers.controller';
 import { SaleController } from './sales/sale.controller';
 import { SalesPageController } from './sales/sales.controller';
 import { FiguresController } from './sales/figures.controller';
-import { SalesReportService } from './sales/sales-report.service';
 import { OperatorReferenceController } from './reference/operator-reference.controller';
 import { ReferencePageController } from './reference/reference-page.controller';
 import { CollectionsPage } from './collections/collections.page';
@@ -58,9 +52,7 @@ import { ProviderController } from './sign-in/provider.controller';
 import { ConfirmationService } from './sign-in/confirmation.service';
 import { ProviderSignIn } from './sign-in/provider-sign-in';
 import { SetupController } from './sign-in/setup.controller';
-import { SetupService } from './sign-in/setup.service';
 import { SignInController } from './sign-in/sign-in.controller';
-import { SignInService } from './sign-in/sign-in.service';
 import { Assets } from './layout/assets';
 import { AssetsController } from './layout/assets.controller';
 import { Covers } from './layout/covers';
@@ -69,6 +61,7 @@ import { Layout } from './layout/layout';
 import { NoSuchPageFilter } from './layout/no-such-page.filter';
 import { ReturnPath } from './layout/return-path';
 import { Visitors } from './layout/visitors';
+import { WharfModule } from '../wharf/wharf.module';
 import { WebhooksModule } from '../operator/webhooks/webhooks.module';
 import { WebhooksController } from './webhooks/webhooks.controller';
 import { RateLimitsModule } from '../platform/limits/rate-limits.module';
@@ -90,7 +83,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     UploadsModule,
     UsersModule,
     WebhooksModule,
-    TypeOrmModule.forFeature([ApiKey, User]),
+    WharfModule,
   ],
   controllers: [
     HomeController,
@@ -135,9 +128,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     GamePage,
     OverviewPage,
     GamesPage,
-    GamesReportService,
     BuildsPage,
-    BuildsReportService,
     CollectionsPage,
     Layout,
     LibraryPage,
@@ -145,9 +136,6 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     ParameterPipe,
     ProviderSignIn,
     RedemptionService,
-    SalesReportService,
-    SetupService,
-    SignInService,
     ReturnPath,
     Visitors,
   ],

@@ -17,6 +17,7 @@ import { OwnershipService } from './library/ownership.service';
 import { PurchasesController } from './purchases.controller';
 import { BuyersService } from './sales/buyers.service';
 import { SalesListService } from './sales/sales-list.service';
+import { SalesReportService } from './sales/sales-report.service';
 import { SellerSalesService } from './sales/seller-sales.service';
 import { PurchasesService } from './purchases.service';
 import { SalesController } from './sales/sales.controller';
@@ -32,6 +33,7 @@ const SERVICES = [
   OwnershipService,
   PurchasesService,
   SalesListService,
+  SalesReportService,
   SalesService,
   SellerSalesService,
 ];

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ServerModule } from '../platform/server/server.module';
+import { BuildsListService } from './builds-list.service';
 import { BuildsService } from './builds.service';
 import { NewestBuilds } from './newest-builds';
 import { WharfController } from './wharf.controller';
@@ -8,7 +9,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
 @Module({
   imports: [ServerModule, RateLimitsModule],
   controllers: [WharfController],
-  providers: [BuildsService, NewestBuilds],
-  exports: [NewestBuilds],
+  providers: [BuildsListService, BuildsService, NewestBuilds],
+  exports: [BuildsListService, NewestBuilds],
 })
 export class WharfModule {}

@@ -165,6 +165,18 @@ SELECT token_hash, created_at, seen_at, network FROM sessions
 UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
    WHERE s.token_hash = old.token_hash AND old.notice IS NOT NULL RETURNING old.notice;
 
+-- last_account: src/auth/sign-in/setup.service.ts, small
+SELECT pg_sequence_last_value(pg_get_serial_sequence('users', 'id')::regclass) AS last;
+
+-- account_to_sign_in: src/auth/sign-in/sign-in.service.ts, small
+-- parameters: name
+SELECT typed.name, found.id, found.password_hash
+   FROM (SELECT lower_ascii($1) AS name) typed LEFT JOIN LATERAL (
+     SELECT id, password_hash FROM users WHERE lower_ascii(username) = typed.name
+     UNION ALL
+     SELECT u.id, u.password_hash FROM user_emails e JOIN users u ON u.id = e.user_id
+     WHERE e.email = typed.name AND e.verified) found ON true;
+
 -- bundle_games: src/bundles/bundles.service.ts, long, turns: user $4
 -- parameters: offset, limit, bundle_id, user_id
 SELECT page.* FROM bundles b LEFT JOIN LATERAL (
@@ -725,160 +737,6 @@ UPDATE collections t SET description = changed.clean
      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) AS changed (of_collection, of_game, html, clean)
      WHERE id = of_collection AND 0::bigint = of_game AND description = html RETURNING 1;
 
--- builds_page: src/dashboard/games/builds-report.service.ts, long, turns: user $2
--- parameters: game_id, user_id, channel_name, before_id
-SELECT b.id, b.channel_name, b.version, b.user_version, b.state, b.hidden, b.error, b.size, b.created_at,
-     b.id IS NOT DISTINCT FROM (
-       SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state = 'completed' AND NOT o.hidden
-         AND o.size IS NOT NULL ORDER BY o.id DESC LIMIT 1) AS is_head,
-     (SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = 'patch' AND f.file_key IS NOT NULL) AS patch_size, (SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = 'signature' AND f.file_key IS NOT NULL) IS NOT NULL AS signed
-   FROM games g JOIN builds b ON b.game_id = g.id
-   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
-     AND ($3::text IS NULL OR b.channel_name = $3) AND b.id < $4
-   ORDER BY b.id DESC LIMIT 51;
-
--- games_page: src/dashboard/games/games-report.service.ts, long, turns: user $1
--- parameters: user_id, at, id
-SELECT g.id, g.created_at, g.title, g.slug, g.owner_name, g.cover_url, g.visibility, g.published_at, g.min_price, g.views_count, g.downloads_count, g.purchases_count, b.builds,
-     (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT 1001) counted) AS uploads
-   FROM (
-  SELECT id FROM (
-    SELECT id, created_at FROM games WHERE user_id = $1
-    UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
-  WHERE (created_at, id) < ($2::timestamptz, $3)
-  ORDER BY created_at DESC, id DESC LIMIT 21) page
-  JOIN games g ON g.id = page.id
-   CROSS JOIN LATERAL (
-     SELECT json_agg(json_build_object('channel_name', c.name, 'user_version', newest.user_version,
-              'created_at', newest.created_at::text) ORDER BY c.name) AS builds
-     FROM (
-  WITH RECURSIVE channels AS (
-    SELECT min(channel_name) AS name FROM builds WHERE game_id = g.id
-    UNION ALL
-    SELECT (SELECT min(channel_name) FROM builds WHERE game_id = g.id AND channel_name > c.name)
-    FROM channels c WHERE c.name IS NOT NULL)
-  SELECT name FROM channels WHERE name IS NOT NULL LIMIT 7) c CROSS JOIN LATERAL (
-       SELECT o.user_version, o.created_at FROM builds o
-       WHERE o.game_id = g.id AND o.channel_name = c.name AND o.state = 'completed' AND NOT o.hidden ORDER BY o.id DESC LIMIT 1) newest) b
-   ORDER BY g.created_at DESC, g.id DESC;
-
--- games_with_keys_page: src/dashboard/games/games-report.service.ts, long, turns: user $1
--- parameters: user_id, at, id
-SELECT g.id, g.created_at, g.title,
-     (SELECT count(*) FROM (SELECT FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL LIMIT 1001) counted) AS created,
-     (SELECT count(*) FROM (SELECT FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
-                            LIMIT 1001) counted) AS unclaimed
-   FROM (
-  SELECT id FROM (
-    SELECT id, created_at FROM games WHERE user_id = $1
-    UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
-  WHERE (created_at, id) < ($2::timestamptz, $3)
-  ORDER BY created_at DESC, id DESC LIMIT 21) page
-  JOIN games g ON g.id = page.id ORDER BY g.created_at DESC, g.id DESC;
-
--- own_game: src/dashboard/games/games-report.service.ts, small
--- parameters: user_id, id
-SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, g.views_count, g.downloads_count, g.purchases_count, ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, g.visibility, g.user_id = $1 AS owned FROM games g WHERE g.id = $2 AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0));
-
--- recent_game_sales: src/dashboard/games/games-report.service.ts, long, turns: user $3
--- parameters: day, game_id, user_id
-SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-   FROM games g JOIN sales_periods s ON s.game_id = g.id AND s.unit = 'day' AND s.first_day >= $1::date
-   WHERE g.id = $2 AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0)) GROUP BY 1 ORDER BY 3 DESC, 1;
-
--- recent_sales: src/dashboard/sales/sales-report.service.ts, long, turns: user $5
--- parameters: from, to, previous_from, previous_to, user_id, game_id
-SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
-     count(*) FILTER (WHERE p.status = 'complete') AS purchases,
-     coalesce(sum(CASE WHEN p.status <> 'complete' THEN 0 WHEN p.purchase_type <> 'bundle' THEN p.amount::float8 ELSE (
-       SELECT share.amount FROM (SELECT * FROM purchase_shares WHERE purchase_id = p.id OFFSET 0) share
-       WHERE share.game_id = s.game_id) END), 0) AS amount,
-     sum(k.keys)::float8 AS keys, sum(k.claimed)::float8 AS claimed
-   FROM (VALUES (true, $1::date, $2::date), (false, $3::date, $4::date)) period (current, first, last)
-   CROSS JOIN LATERAL (
-     SELECT period.current, newest.* FROM (
-  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $5 UNION SELECT game_id FROM game_admins WHERE user_id = $5) g
-  WHERE $6::bigint IS NULL OR g.id = $6) g CROSS JOIN LATERAL (
-       SELECT purchase_id, game_id, sold_at FROM purchase_games
-       WHERE game_id = g.id AND sold_at >= period.first::timestamp AT TIME ZONE 'UTC' AND sold_at < (period.last + 1)::timestamp AT TIME ZONE 'UTC'
-       ORDER BY sold_at DESC, purchase_id DESC LIMIT 2000) newest
-     ORDER BY sold_at DESC, purchase_id DESC LIMIT 2000) s
-   JOIN purchases p ON p.id = s.purchase_id
-   CROSS JOIN LATERAL (
-     SELECT count(*) AS keys, count(user_id) AS claimed FROM download_keys
-     WHERE purchase_id = s.purchase_id AND game_id = s.game_id AND revoked_at IS NULL) k
-   GROUP BY 1, 2, 3, 4;
-
--- sales_figures: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
--- parameters: user_id, game_id, summed, from, to, previous_from, previous_to, currency, unit, summed_for_columns, days, limit, offset
-WITH own AS MATERIALIZED (SELECT g.id FROM (
-  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
-  WHERE $2::bigint IS NULL OR g.id = $2) g),
-   sold AS MATERIALIZED (
-     SELECT g.id AS game_id, s.*
-     FROM own g CROSS JOIN LATERAL (SELECT first_day, currency, purchases, amount FROM sales_periods
-    WHERE game_id = g.id AND unit = $3 AND first_day BETWEEN $4 AND $5 AND true OFFSET 0) s),
-   sold_before AS MATERIALIZED (SELECT s.* FROM own g CROSS JOIN LATERAL (
-  SELECT first_day, currency, purchases, amount FROM sales_periods
-  WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0) s),
-   totals AS MATERIALIZED (
-     SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
-       sum(previous_purchases) AS previous_purchases, sum(previous_amount) AS previous_amount
-     FROM (
-       SELECT currency, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount,
-         0::float8 AS previous_purchases, 0::float8 AS previous_amount
-       FROM sold GROUP BY 1
-       UNION ALL
-       SELECT currency, 0, 0, sum(purchases::float8), sum(amount::float8) FROM sold_before GROUP BY 1) both_periods
-     GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT 30),
-   chosen AS MATERIALIZED (
-     SELECT currency FROM totals
-     ORDER BY currency IS NOT DISTINCT FROM $8 DESC, purchases DESC, previous_purchases DESC, currency LIMIT 1)
-   SELECT (SELECT json_agg(t) FROM totals t) AS totals, (SELECT currency FROM chosen) AS currency,
-     (SELECT json_agg(c) FROM (SELECT date_trunc($9, (first_day)::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
-   FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
-         FROM (SELECT first_day, purchases, amount FROM sold WHERE $10 = $3 AND currency = (SELECT currency FROM chosen)
-         UNION ALL SELECT s.first_day, s.purchases, s.amount
-         FROM own g CROSS JOIN LATERAL (SELECT first_day, purchases, amount FROM sales_periods
-    WHERE game_id = g.id AND unit = $10 AND first_day BETWEEN $4 AND $5 AND currency = (SELECT currency FROM chosen) OFFSET 0) s
-         WHERE $10 <> $3) d GROUP BY 1) d GROUP BY 1) c) AS columns,
-     (SELECT json_agg(b) FROM (SELECT date_trunc($9, (first_day + $11::int)::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
-   FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
-         FROM (SELECT first_day, purchases, amount FROM sold_before WHERE currency = (SELECT currency FROM chosen)) d GROUP BY 1) d GROUP BY 1) b) AS before,
-     (SELECT json_agg(json_build_object('id', g.id, 'title', g.title,
-        'purchases', coalesce(r.purchases, 0), 'amount', coalesce(r.amount, 0)) ORDER BY r.place)
-      FROM (SELECT ranked.*, row_number() OVER () AS place FROM (
-              SELECT id, sum(purchases) AS purchases, sum(amount) AS amount
-              FROM (SELECT id, NULL::float8 AS purchases, NULL::float8 AS amount FROM own
-                    UNION ALL SELECT game_id, purchases, amount FROM sold WHERE currency = (SELECT currency FROM chosen)) games_and_sales
-              GROUP BY id ORDER BY 3 DESC NULLS LAST, 2 DESC NULLS LAST, id DESC LIMIT $12 OFFSET $13) ranked) r
-      JOIN games g ON g.id = r.id) AS games;
-
--- sales_totals: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
--- parameters: user_id, game_id, summed, from, to
-SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-   FROM (
-  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
-  WHERE $2::bigint IS NULL OR g.id = $2) g CROSS JOIN LATERAL (SELECT currency, purchases, amount FROM sales_periods
-    WHERE game_id = g.id AND unit = $3 AND first_day BETWEEN $4 AND $5 AND true OFFSET 0) s
-   GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 30;
-
--- title_of_own_game: src/dashboard/sales/sales-report.service.ts, small
--- parameters: game_id, editor_id
-SELECT title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
-
--- last_account: src/dashboard/sign-in/setup.service.ts, small
-SELECT pg_sequence_last_value(pg_get_serial_sequence('users', 'id')::regclass) AS last;
-
--- account_to_sign_in: src/dashboard/sign-in/sign-in.service.ts, small
--- parameters: name
-SELECT typed.name, found.id, found.password_hash
-   FROM (SELECT lower_ascii($1) AS name) typed LEFT JOIN LATERAL (
-     SELECT id, password_hash FROM users WHERE lower_ascii(username) = typed.name
-     UNION ALL
-     SELECT u.id, u.password_hash FROM user_emails e JOIN users u ON u.id = e.user_id
-     WHERE e.email = typed.name AND e.verified) found ON true;
-
 -- announce_build_completed: src/events/announcement.ts
 -- parameters: build_id
 INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id, data)
@@ -1015,6 +873,39 @@ WITH updated AS (
      WHERE g.id = $9 AND (g.user_id = $10 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $10 OFFSET 0))
      RETURNING g.*)
    SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, g.views_count, g.downloads_count, g.purchases_count, ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url FROM updated g;
+
+-- games_page: src/games/editing/own-games.service.ts, long, turns: user $1
+-- parameters: user_id, at, id
+SELECT g.id, g.created_at, g.title, g.slug, g.owner_name, g.cover_url, g.visibility, g.published_at, g.min_price, g.views_count, g.downloads_count, g.purchases_count, b.builds,
+     (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT 1001) counted) AS uploads
+   FROM (
+  SELECT id FROM (
+    SELECT id, created_at FROM games WHERE user_id = $1
+    UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
+  WHERE (created_at, id) < ($2::timestamptz, $3)
+  ORDER BY created_at DESC, id DESC LIMIT 21) page
+  JOIN games g ON g.id = page.id
+   CROSS JOIN LATERAL (
+     SELECT json_agg(json_build_object('channel_name', c.name, 'user_version', newest.user_version,
+              'created_at', newest.created_at::text) ORDER BY c.name) AS builds
+     FROM (
+  WITH RECURSIVE channels AS (
+    SELECT min(channel_name) AS name FROM builds WHERE game_id = g.id
+    UNION ALL
+    SELECT (SELECT min(channel_name) FROM builds WHERE game_id = g.id AND channel_name > c.name)
+    FROM channels c WHERE c.name IS NOT NULL)
+  SELECT name FROM channels WHERE name IS NOT NULL LIMIT 7) c CROSS JOIN LATERAL (
+       SELECT o.user_version, o.created_at FROM builds o
+       WHERE o.game_id = g.id AND o.channel_name = c.name AND o.state = 'completed' AND NOT o.hidden ORDER BY o.id DESC LIMIT 1) newest) b
+   ORDER BY g.created_at DESC, g.id DESC;
+
+-- own_game: src/games/editing/own-games.service.ts, small
+-- parameters: user_id, id
+SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, g.views_count, g.downloads_count, g.purchases_count, ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, g.visibility, g.user_id = $1 AS owned FROM games g WHERE g.id = $2 AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0));
+
+-- title_of_own_game: src/games/editing/own-games.service.ts, small
+-- parameters: game_id, user_id
+SELECT title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
 
 -- game_update_traits: src/games/game-traits.ts, turns: game $1
 -- parameters: game_id, affected
@@ -1538,6 +1429,20 @@ WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id =
      WHERE dk.id = found.id AND found.purchase_id IS NULL RETURNING dk.id)
    SELECT found.id, revoked.id IS NOT NULL AS revoked
    FROM game LEFT JOIN found ON true LEFT JOIN revoked ON true;
+
+-- games_with_keys_page: src/purchases/keys/created-keys.service.ts, long, turns: user $1
+-- parameters: user_id, at, id
+SELECT g.id, g.created_at, g.title,
+     (SELECT count(*) FROM (SELECT FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL LIMIT 1001) counted) AS created,
+     (SELECT count(*) FROM (SELECT FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
+                            LIMIT 1001) counted) AS unclaimed
+   FROM (
+  SELECT id FROM (
+    SELECT id, created_at FROM games WHERE user_id = $1
+    UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
+  WHERE (created_at, id) < ($2::timestamptz, $3)
+  ORDER BY created_at DESC, id DESC LIMIT 21) page
+  JOIN games g ON g.id = page.id ORDER BY g.created_at DESC, g.id DESC;
 
 -- add_key_downloads: src/purchases/keys/download-keys.service.ts
 -- parameters: ids, counts
@@ -2608,6 +2513,89 @@ WITH edited AS MATERIALIZED (
                WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT 100) dk
          JOIN games g ON g.id = dk.game_id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) k) l ON true
      ORDER BY l.sold_at ASC, l.id ASC;
+
+-- recent_game_sales: src/purchases/sales/sales-report.service.ts, long, turns: user $3
+-- parameters: day, game_id, user_id
+SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
+   FROM games g JOIN sales_periods s ON s.game_id = g.id AND s.unit = 'day' AND s.first_day >= $1::date
+   WHERE g.id = $2 AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0)) GROUP BY 1 ORDER BY 3 DESC, 1;
+
+-- recent_sales: src/purchases/sales/sales-report.service.ts, long, turns: user $5
+-- parameters: from, to, previous_from, previous_to, user_id, game_id
+SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
+     count(*) FILTER (WHERE p.status = 'complete') AS purchases,
+     coalesce(sum(CASE WHEN p.status <> 'complete' THEN 0 WHEN p.purchase_type <> 'bundle' THEN p.amount::float8 ELSE (
+       SELECT share.amount FROM (SELECT * FROM purchase_shares WHERE purchase_id = p.id OFFSET 0) share
+       WHERE share.game_id = s.game_id) END), 0) AS amount,
+     sum(k.keys)::float8 AS keys, sum(k.claimed)::float8 AS claimed
+   FROM (VALUES (true, $1::date, $2::date), (false, $3::date, $4::date)) period (current, first, last)
+   CROSS JOIN LATERAL (
+     SELECT period.current, newest.* FROM (
+  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $5 UNION SELECT game_id FROM game_admins WHERE user_id = $5) g
+  WHERE $6::bigint IS NULL OR g.id = $6) g CROSS JOIN LATERAL (
+       SELECT purchase_id, game_id, sold_at FROM purchase_games
+       WHERE game_id = g.id AND sold_at >= period.first::timestamp AT TIME ZONE 'UTC' AND sold_at < (period.last + 1)::timestamp AT TIME ZONE 'UTC'
+       ORDER BY sold_at DESC, purchase_id DESC LIMIT 2000) newest
+     ORDER BY sold_at DESC, purchase_id DESC LIMIT 2000) s
+   JOIN purchases p ON p.id = s.purchase_id
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS keys, count(user_id) AS claimed FROM download_keys
+     WHERE purchase_id = s.purchase_id AND game_id = s.game_id AND revoked_at IS NULL) k
+   GROUP BY 1, 2, 3, 4;
+
+-- sales_figures: src/purchases/sales/sales-report.service.ts, long, turns: user $1
+-- parameters: user_id, game_id, summed, from, to, previous_from, previous_to, currency, unit, summed_for_columns, days, limit, offset
+WITH own AS MATERIALIZED (SELECT g.id FROM (
+  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
+  WHERE $2::bigint IS NULL OR g.id = $2) g),
+   sold AS MATERIALIZED (
+     SELECT g.id AS game_id, s.*
+     FROM own g CROSS JOIN LATERAL (SELECT first_day, currency, purchases, amount FROM sales_periods
+    WHERE game_id = g.id AND unit = $3 AND first_day BETWEEN $4 AND $5 AND true OFFSET 0) s),
+   sold_before AS MATERIALIZED (SELECT s.* FROM own g CROSS JOIN LATERAL (
+  SELECT first_day, currency, purchases, amount FROM sales_periods
+  WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0) s),
+   totals AS MATERIALIZED (
+     SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
+       sum(previous_purchases) AS previous_purchases, sum(previous_amount) AS previous_amount
+     FROM (
+       SELECT currency, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount,
+         0::float8 AS previous_purchases, 0::float8 AS previous_amount
+       FROM sold GROUP BY 1
+       UNION ALL
+       SELECT currency, 0, 0, sum(purchases::float8), sum(amount::float8) FROM sold_before GROUP BY 1) both_periods
+     GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT 30),
+   chosen AS MATERIALIZED (
+     SELECT currency FROM totals
+     ORDER BY currency IS NOT DISTINCT FROM $8 DESC, purchases DESC, previous_purchases DESC, currency LIMIT 1)
+   SELECT (SELECT json_agg(t) FROM totals t) AS totals, (SELECT currency FROM chosen) AS currency,
+     (SELECT json_agg(c) FROM (SELECT date_trunc($9, (first_day)::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
+   FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
+         FROM (SELECT first_day, purchases, amount FROM sold WHERE $10 = $3 AND currency = (SELECT currency FROM chosen)
+         UNION ALL SELECT s.first_day, s.purchases, s.amount
+         FROM own g CROSS JOIN LATERAL (SELECT first_day, purchases, amount FROM sales_periods
+    WHERE game_id = g.id AND unit = $10 AND first_day BETWEEN $4 AND $5 AND currency = (SELECT currency FROM chosen) OFFSET 0) s
+         WHERE $10 <> $3) d GROUP BY 1) d GROUP BY 1) c) AS columns,
+     (SELECT json_agg(b) FROM (SELECT date_trunc($9, (first_day + $11::int)::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
+   FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
+         FROM (SELECT first_day, purchases, amount FROM sold_before WHERE currency = (SELECT currency FROM chosen)) d GROUP BY 1) d GROUP BY 1) b) AS before,
+     (SELECT json_agg(json_build_object('id', g.id, 'title', g.title,
+        'purchases', coalesce(r.purchases, 0), 'amount', coalesce(r.amount, 0)) ORDER BY r.place)
+      FROM (SELECT ranked.*, row_number() OVER () AS place FROM (
+              SELECT id, sum(purchases) AS purchases, sum(amount) AS amount
+              FROM (SELECT id, NULL::float8 AS purchases, NULL::float8 AS amount FROM own
+                    UNION ALL SELECT game_id, purchases, amount FROM sold WHERE currency = (SELECT currency FROM chosen)) games_and_sales
+              GROUP BY id ORDER BY 3 DESC NULLS LAST, 2 DESC NULLS LAST, id DESC LIMIT $12 OFFSET $13) ranked) r
+      JOIN games g ON g.id = r.id) AS games;
+
+-- sales_totals: src/purchases/sales/sales-report.service.ts, long, turns: user $1
+-- parameters: user_id, game_id, summed, from, to
+SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
+   FROM (
+  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
+  WHERE $2::bigint IS NULL OR g.id = $2) g CROSS JOIN LATERAL (SELECT currency, purchases, amount FROM sales_periods
+    WHERE game_id = g.id AND unit = $3 AND first_day BETWEEN $4 AND $5 AND true OFFSET 0) s
+   GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 30;
 
 -- seller_key: src/purchases/sales/seller-sales.service.ts, small
 -- parameters: key, seller_id
@@ -3875,6 +3863,18 @@ INSERT INTO build_files (id, build_id, type, state, size, file_key)
    SELECT nextval('builds_id_seq'), b.id, 'signature', 'uploaded', $1, $2
    FROM builds b WHERE b.id = $3 AND b.file_key = $4
    ON CONFLICT (build_id, type, sub_type) DO NOTHING RETURNING id;
+
+-- builds_page: src/wharf/builds-list.service.ts, long, turns: user $2
+-- parameters: game_id, user_id, channel_name, before_id
+SELECT b.id, b.channel_name, b.version, b.user_version, b.state, b.hidden, b.error, b.size, b.created_at,
+     b.id IS NOT DISTINCT FROM (
+       SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state = 'completed' AND NOT o.hidden
+         AND o.size IS NOT NULL ORDER BY o.id DESC LIMIT 1) AS is_head,
+     (SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = 'patch' AND f.file_key IS NOT NULL) AS patch_size, (SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = 'signature' AND f.file_key IS NOT NULL) IS NOT NULL AS signed
+   FROM games g JOIN builds b ON b.game_id = g.id
+   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
+     AND ($3::text IS NULL OR b.channel_name = $3) AND b.id < $4
+   ORDER BY b.id DESC LIMIT 51;
 
 -- newest_build_by_game: src/wharf/builds.service.ts, small
 -- parameters: channel_name, game_id

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { SALES_FIGURES, TOTALS } from '../../src/dashboard/sales/sales-report.service';
+import { SALES_FIGURES, TOTALS } from '../../src/purchases/sales/sales-report.service';
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { bind, type Statement } from '../../src/platform/database/statement';
 import { SALES_LISTS, START } from '../../src/purchases/sales/sales-list.service';

@@ -1,4 +1,4 @@
-import { SetupService } from '../../src/dashboard/sign-in/setup.service';
+import { SetupService } from '../../src/auth/sign-in/setup.service';
 import { Browser, PASSWORD } from '../support/browser';
 import { logged, openApp, theApp, useStore } from '../support/app';
 import { make } from '../support/make';

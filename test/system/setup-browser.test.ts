@@ -1,4 +1,4 @@
-import { SetupService } from '../../src/dashboard/sign-in/setup.service';
+import { SetupService } from '../../src/auth/sign-in/setup.service';
 import { checkAccessibility } from '../support/accessibility';
 import { PASSWORD } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';

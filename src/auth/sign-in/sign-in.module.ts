@@ -2,16 +2,22 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Settings } from '../../platform/config/settings';
 import { ExpiredRows } from '../../platform/database/expired-rows';
+import { User } from '../accounts/user.entity';
+import { AuthModule } from '../auth.module';
 import { AttemptsService } from './attempts.service';
 import { PasswordCost } from './password-hash';
 import { PasswordQueue } from './password-queue';
 import { Session } from './session.entity';
 import { SessionsService } from './sessions.service';
+import { SetupService } from './setup.service';
+import { SignInService } from './sign-in.service';
+
+const SERVICES = [AttemptsService, PasswordCost, PasswordQueue, SessionsService, SetupService, SignInService];
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Session])],
-  providers: [AttemptsService, PasswordCost, PasswordQueue, SessionsService],
-  exports: [AttemptsService, PasswordCost, PasswordQueue, SessionsService],
+  imports: [AuthModule, TypeOrmModule.forFeature([Session, User])],
+  providers: SERVICES,
+  exports: SERVICES,
 })
 export class SignInModule {
   constructor(expired: ExpiredRows, { SESSION_IDLE_MINUTES }: Settings) {

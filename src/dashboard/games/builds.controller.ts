@@ -8,8 +8,8 @@ import { seeOther } from '../layout/layout';
 import { PageQuery, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { BuildsPage, buildsPath } from './builds.page';
-import { BuildsReportService } from './builds-report.service';
-import { GamesReportService } from './games-report.service';
+import { BuildsListService } from '../../wharf/builds-list.service';
+import { OwnGamesService } from '../../games/editing/own-games.service';
 
 /** The builds of a game's channels, for users who can edit it. */
 @Pages()
@@ -17,8 +17,8 @@ import { GamesReportService } from './games-report.service';
 @Controller('user/settings/games/:game_id/builds')
 export class GameBuildsController {
   constructor(
-    private readonly games: GamesReportService,
-    private readonly builds: BuildsReportService,
+    private readonly games: OwnGamesService,
+    private readonly builds: BuildsListService,
     private readonly pushes: PushesService,
     private readonly page: BuildsPage,
   ) {}

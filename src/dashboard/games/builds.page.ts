@@ -18,9 +18,9 @@ import {
   unlabeled,
 } from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
-import { BUILDS_ON_A_PAGE, type ListedBuild } from './builds-report.service';
+import { BUILDS_ON_A_PAGE, type ListedBuild } from '../../wharf/builds-list.service';
 import { GameFrame } from './game-frame';
-import type { OwnGame } from './games-report.service';
+import type { OwnGame } from '../../games/editing/own-games.service';
 
 const STATES: Record<ListedBuild['state'], string> = {
   started: 'Uploading',

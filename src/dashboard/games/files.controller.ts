@@ -14,7 +14,7 @@ import { wantsPage } from '../layout/page.guard';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { fileDraft, newFileIn } from './file-draft';
 import { FilesPage } from './files.page';
-import { GamesReportService } from './games-report.service';
+import { OwnGamesService } from '../../games/editing/own-games.service';
 
 /** The files of a game, for users who can edit it. */
 @Pages()
@@ -22,7 +22,7 @@ import { GamesReportService } from './games-report.service';
 @Controller('user/settings/games/:game_id/files')
 export class GameFilesController {
   constructor(
-    private readonly games: GamesReportService,
+    private readonly games: OwnGamesService,
     private readonly uploads: UploadEditsService,
     private readonly fileUploads: FileUploadsService,
     private readonly page: FilesPage,

@@ -28,7 +28,7 @@ import {
 import { listPlatforms } from '../layout/platforms';
 import type { SignedInVisitor } from '../layout/visitor';
 import { GameFrame } from './game-frame';
-import type { OwnGame } from './games-report.service';
+import type { OwnGame } from '../../games/editing/own-games.service';
 import {
   type FileProblems,
   flagBoxes,

@@ -2,7 +2,7 @@ import { GAME_TYPES, GAME_VISIBILITIES } from '../../games/game.entity';
 import { parseMoney, plainMoney } from '../../platform/formats/money';
 import type { Form } from '../../platform/input/form';
 import type { Problems } from '../layout/fields';
-import type { OwnGame } from './games-report.service';
+import type { OwnGame } from '../../games/editing/own-games.service';
 
 export const FIELDS = ['title', 'slug', 'short_text', 'cover_url', 'type', 'price', 'visibility'] as const;
 export type GameField = (typeof FIELDS)[number];

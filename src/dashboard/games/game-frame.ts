@@ -4,7 +4,7 @@ import { html, type Part } from '../layout/html';
 import { GAMES_PATH, type Page } from '../layout/layout';
 import { gameTabs, type GameTab } from '../sales/game-tabs';
 import { gameState } from './games.page';
-import type { OwnGame } from './games-report.service';
+import type { OwnGame } from '../../games/editing/own-games.service';
 
 const TITLES: Partial<Record<GameTab, string>> = { details: 'Details', files: 'Files', builds: 'Builds' };
 

@@ -9,16 +9,17 @@ import { Form } from '../../platform/input/form';
 import { ParameterPipe } from '../../platform/input/parameter.pipe';
 import { PARAMETERS, type RequestClass } from '../../platform/input/params.decorator';
 import { GameSalesService } from '../../purchases/sales/game-sales.service';
+import { SalesReportService } from '../../purchases/sales/sales-report.service';
 import { UploadsService } from '../../uploads/uploads.service';
 import { hasProblems } from '../layout/fields';
 import { GAMES_PATH, seeOther, gamePath } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
-import { formatDay } from '../sales/period';
 import { draftIn, toGameDraft, messagesByField, NEW_GAME, toParameters, sentence } from './game-draft';
 import { GamePage } from './game.page';
-import { GamesReportService } from './games-report.service';
+import { OwnGamesService } from '../../games/editing/own-games.service';
 import { OverviewPage, RECENT_DAYS, SALES_SHOWN } from './overview.page';
+import { formatDay } from '../../platform/formats/days';
 import { DAY_MS } from '../../platform/formats/durations';
 
 /** Games that a seller creates, changes and deletes. */
@@ -27,9 +28,10 @@ import { DAY_MS } from '../../platform/formats/durations';
 @Controller('user/settings/games')
 export class GameController {
   constructor(
-    private readonly games: GamesReportService,
+    private readonly games: OwnGamesService,
     private readonly edits: GameEditsService,
     private readonly sales: GameSalesService,
+    private readonly reports: SalesReportService,
     private readonly uploads: UploadsService,
     private readonly page: GamePage,
     private readonly overviewPage: OverviewPage,
@@ -63,7 +65,7 @@ export class GameController {
     const game = await this.games.one(game_id, user_id);
     const since = formatDay(new Date(this.clock.now() - (RECENT_DAYS - 1) * DAY_MS));
     const [sold, sales, uploads] = await Promise.all([
-      this.games.salesSince(since, game_id, user_id),
+      this.reports.salesSince(since, game_id, user_id),
       this.sales.slice(game_id, user_id, { limit: SALES_SHOWN }),
       this.uploads.list({ game_id }, { user_id }),
     ]);

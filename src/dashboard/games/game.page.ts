@@ -16,7 +16,7 @@ import { alert, confirmation, done } from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
 import type { GameDraft, GameField } from './game-draft';
 import { GameFrame } from './game-frame';
-import type { OwnGame } from './games-report.service';
+import type { OwnGame } from '../../games/editing/own-games.service';
 
 interface Problem {
   problems?: Problems<GameField>;

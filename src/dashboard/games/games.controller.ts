@@ -2,9 +2,10 @@ import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
 import { parseCursor } from '../../platform/input/cursor';
 import { Form } from '../../platform/input/form';
+import { CreatedKeysService } from '../../purchases/keys/created-keys.service';
 import { PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
-import { GamesReportService } from './games-report.service';
+import { OwnGamesService } from '../../games/editing/own-games.service';
 import { GamesPage } from './games.page';
 import { gamesWithKeysPage } from './keys.page';
 
@@ -14,7 +15,8 @@ import { gamesWithKeysPage } from './keys.page';
 @Controller('user/settings')
 export class SellerGamesController {
   constructor(
-    private readonly games: GamesReportService,
+    private readonly games: OwnGamesService,
+    private readonly createdKeys: CreatedKeysService,
     private readonly page: GamesPage,
   ) {}
 
@@ -27,6 +29,6 @@ export class SellerGamesController {
   @Get('download-keys')
   async keys(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const after = parseCursor(query.text('after'));
-    return gamesWithKeysPage(await this.games.keysPage(visitor.user.id, after), !after);
+    return gamesWithKeysPage(await this.createdKeys.games(visitor.user.id, after), !after);
   }
 }

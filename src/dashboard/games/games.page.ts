@@ -13,7 +13,8 @@ import {
   noMore,
 } from '../layout/components';
 import { buyersPath, salesPath } from '../sales/sales-paths';
-import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
+import { GAMES_ON_A_PAGE } from '../../games/edited-games';
+import { type GameReport, MAX_CHANNELS, MAX_UPLOADS } from '../../games/editing/own-games.service';
 
 const NOT_A_DEVELOPER = 'To create games here, ask the store to make you a developer.';
 

@@ -27,7 +27,8 @@ import {
 import { keysPath, salesPath } from '../sales/sales-paths';
 import type { SignedInVisitor } from '../layout/visitor';
 import { gameTabs } from '../sales/game-tabs';
-import { GAMES_ON_A_PAGE, type KeysReport, MAX_COUNTED_KEYS } from './games-report.service';
+import { GAMES_ON_A_PAGE } from '../../games/edited-games';
+import { type GameWithKeys, MAX_COUNTED_KEYS } from '../../purchases/keys/created-keys.service';
 
 export const KEYS_ON_A_PAGE = 50;
 
@@ -65,7 +66,7 @@ const filterQuery = ({ from, to, label, state }: KeyFilter) => ({
   state,
 });
 
-export function gamesWithKeysPage(rows: KeysReport[], isFirst: boolean): Page {
+export function gamesWithKeysPage(rows: GameWithKeys[], isFirst: boolean): Page {
   const games = rows.slice(0, GAMES_ON_A_PAGE);
   return {
     section: KEYS_PATH,
@@ -80,7 +81,7 @@ export function gamesWithKeysPage(rows: KeysReport[], isFirst: boolean): Page {
   };
 }
 
-const GAME_COLUMNS: Columns<KeysReport> = {
+const GAME_COLUMNS: Columns<GameWithKeys> = {
   Game: ({ id, title }) => html`<a href="${keysPath(id)}">${title}</a>`,
   Created: number(({ created }) => formatCount(created, MAX_COUNTED_KEYS)),
   Unclaimed: number(({ unclaimed }) => formatCount(unclaimed, MAX_COUNTED_KEYS)),

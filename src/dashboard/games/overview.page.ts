@@ -22,7 +22,8 @@ import { listPlatforms } from '../layout/platforms';
 import type { SignedInVisitor } from '../layout/visitor';
 import { buyerLink, statusBadge } from '../sales/sales.page';
 import { GameFrame } from './game-frame';
-import type { GameSales, OwnGame } from './games-report.service';
+import type { OwnGame } from '../../games/editing/own-games.service';
+import type { CurrencySold } from '../../purchases/sales/sales-report.service';
 
 /** Days that the figures of the overview cover. */
 export const RECENT_DAYS = 30;
@@ -30,7 +31,7 @@ export const SALES_SHOWN = 5;
 const FILES_SHOWN = 10;
 
 export interface Overview {
-  sold: GameSales[];
+  sold: CurrencySold[];
   sales: GameSaleRow[];
   uploads: UploadRow[];
 }
@@ -117,7 +118,7 @@ export class OverviewPage {
   }
 }
 
-const listEarnings = ({ earnings }: OwnGame): GameSales[] =>
+const listEarnings = ({ earnings }: OwnGame): CurrencySold[] =>
   earnings.map((earning) => ({
     currency: earning.slice(0, 3),
     purchases: 0,
@@ -125,7 +126,7 @@ const listEarnings = ({ earnings }: OwnGame): GameSales[] =>
   }));
 
 /** `$5.00, €3.00 and 2 more` currencies. */
-function formatSums(sums: GameSales[]): string {
+function formatSums(sums: CurrencySold[]): string {
   if (sums.length === 0) return formatMoney(0, 'USD');
   const shown = sums.slice(0, 2).map(({ amount, currency }) => formatMoney(Math.round(amount), currency));
   return shown.join(', ') + (sums.length > 2 ? ` and ${sums.length - 2} more` : '');

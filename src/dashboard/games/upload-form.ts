@@ -12,7 +12,7 @@ import { html, type Html } from '../layout/html';
 import { formToken, gamePath } from '../layout/layout';
 import { PLATFORM_NAMES } from '../layout/platforms';
 import type { SignedInVisitor } from '../layout/visitor';
-import type { OwnGame } from './games-report.service';
+import type { OwnGame } from '../../games/editing/own-games.service';
 
 export const uploadPath = (game_id: number, id = '', action = '') =>
   [gamePath(game_id, 'files'), 'uploads', id, action].filter(Boolean).join('/');

@@ -1,12 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
 import type { Request, Response } from 'express';
-import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
-import { ignoringCase } from '../../platform/database/ignoring-case';
-import { User } from '../../auth/accounts/user.entity';
 import { forbidden } from '../../auth/access/errors';
 import { type Proof, SessionsService } from '../../auth/sign-in/sessions.service';
+import { SignInService } from '../../auth/sign-in/sign-in.service';
 import { randomToken } from '../../auth/accounts/encryption';
 import { Cookies } from './cookies';
 import { Visitor } from './visitor';
@@ -22,7 +19,7 @@ export class Visitors {
 
   constructor(
     private readonly sessions: SessionsService,
-    @InjectRepository(User) private readonly users: Repository<User>,
+    private readonly signIns: SignInService,
     private readonly settings: Settings,
   ) {
     this.cookies = new Cookies(settings);
@@ -66,9 +63,9 @@ export class Visitors {
   }
 
   private async signedInAs(name: string, res: Response): Promise<Visitor> {
-    const found = await this.users.findOneBy({ username: ignoringCase(name) });
-    if (!found) throw forbidden('Your account doesn’t exist here yet.');
-    const token = await this.sessions.start(found.id, res);
+    const user_id = await this.signIns.findUserId(name);
+    if (user_id === undefined) throw forbidden('Your account doesn’t exist here yet.');
+    const token = await this.sessions.start(user_id, res);
     this.cookies.set(res, SESSION, token);
     return new Visitor(res.req.id, token, await this.sessions.findUser(token));
   }

@@ -1,5 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
+import { OwnGamesService } from '../../games/editing/own-games.service';
 import { invalidGame } from '../../games/errors';
 import { plainMoney } from '../../platform/formats/money';
 import { modernTimestamp } from '../../platform/formats/timestamps';
@@ -12,7 +13,6 @@ import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { BUYERS_ON_A_PAGE, buyersPage } from './buyers.page';
 import { type Cell, csvName, CsvResponse } from './csv';
 import { placeIn, toCursor } from './place';
-import { SalesReportService } from './sales-report.service';
 
 /** The people who bought a seller's games. */
 @Pages()
@@ -21,7 +21,7 @@ import { SalesReportService } from './sales-report.service';
 export class BuyersController {
   constructor(
     private readonly buyers: BuyersService,
-    private readonly reports: SalesReportService,
+    private readonly games: OwnGamesService,
     private readonly lists: ListStreams,
   ) {}
 
@@ -56,7 +56,7 @@ export class BuyersController {
     const text = query.text('game') || undefined;
     if (text === undefined) return undefined;
     const id = parseId(text);
-    const title = await this.reports.findTitle(id, user.id);
+    const title = await this.games.findTitle(id, user.id);
     if (title === undefined) throw invalidGame();
     return { id, title };
   }

@@ -4,7 +4,7 @@ import {
   PRIVATE_FILE,
   type RowsOrSlices,
 } from '../../platform/output/list-streams';
-import type { Dates } from './period';
+import type { Dates } from '../../platform/formats/days';
 
 export type Cell = string | number | boolean | null;
 

@@ -1,5 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
+import { OwnGamesService } from '../../games/editing/own-games.service';
 import { invalidGame } from '../../games/errors';
 import { Clock } from '../../platform/config/clock';
 import { plainMoney } from '../../platform/formats/money';
@@ -11,8 +12,8 @@ import { parseId, parsePage } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, csvName, CsvResponse } from './csv';
 import { type Period, parsePeriod } from './period';
-import { columnsWith, FIELDS, type FiguresQuery, figuresPage } from './figures.page';
-import { GAMES_ON_A_PAGE, type Report, SalesReportService, type Sold } from './sales-report.service';
+import { columnsWith, FIELDS, GAMES_ON_A_PAGE, type FiguresQuery, figuresPage } from './figures.page';
+import { type Report, SalesReportService, type Sold } from '../../purchases/sales/sales-report.service';
 
 const MAX_GAMES_IN_FILE = 10_000;
 
@@ -26,6 +27,7 @@ type Found = { period: Period; report: Report };
 export class FiguresController {
   constructor(
     private readonly sales: SalesReportService,
+    private readonly games: OwnGamesService,
     private readonly clock: Clock,
     private readonly lists: ListStreams,
   ) {}
@@ -68,7 +70,7 @@ export class FiguresController {
     );
     if (query.range !== 'custom') query.from = query.to = undefined;
     const game_id = query.game === undefined ? null : parseId(query.game);
-    const title = game_id === null ? undefined : await this.sales.findTitle(game_id, visitor.user.id);
+    const title = game_id === null ? undefined : await this.games.findTitle(game_id, visitor.user.id);
     if (game_id !== null && title === undefined) throw invalidGame();
     const asked = parsePeriod(query, new Date(this.clock.now()));
     const filter = { game_id, currency: query.currency };

@@ -1,4 +1,5 @@
 import { SALES_PATH } from '../layout/layout';
+import { daysIn } from '../../platform/formats/days';
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';
@@ -19,28 +20,20 @@ import {
 } from '../layout/components';
 import { type Bar, chart, formatSales, shareBar } from './chart';
 import { dateFields } from './filter';
+import { listChartColumns, formatColumn, type Period, RANGES, formatShortColumn, UNITS } from './period';
 import {
-  listChartColumns,
-  daysIn,
-  formatColumn,
-  type Period,
-  RANGES,
-  formatShortColumn,
-  UNITS,
-} from './period';
-import {
-  GAMES_ON_A_PAGE,
   type GameSold,
   MAX_RECENT,
   type Recent,
   type Report,
   type Sold,
-} from './sales-report.service';
+} from '../../purchases/sales/sales-report.service';
 import { buyersPath, FIGURES_PATH } from './sales-paths';
 import { salesViews } from './sales-views';
 
 const FIGURES_FILE = `${FIGURES_PATH}.csv`;
 const SOURCES_SHOWN = 10;
+export const GAMES_ON_A_PAGE = 25;
 
 export const FIELDS = ['range', 'from', 'to', 'by', 'currency', 'game', 'page'] as const;
 export type FiguresQuery = Partial<Record<(typeof FIELDS)[number], string>>;

@@ -1,8 +1,8 @@
 import { MONTHS } from '../layout/components';
-import { DAY_MS } from '../../platform/formats/durations';
+import { addDays, type Dates, dayAfter, daysIn, formatDay, isDay } from '../../platform/formats/days';
+import type { ReportPeriod, Unit } from '../../purchases/sales/sales-report.service';
 
-export const UNITS = { day: 'Day', week: 'Week', month: 'Month' } as const;
-export type Unit = keyof typeof UNITS;
+export const UNITS: Readonly<Record<Unit, string>> = { day: 'Day', week: 'Week', month: 'Month' };
 
 /** A range of months begins on the first of a month and ends with the current one. */
 export const RANGES: Readonly<Record<string, { name: string; days?: number; months?: number }>> = {
@@ -22,23 +22,10 @@ const MAX_COLUMNS = 400;
 const SHORT = 92;
 const MAX_CUSTOM_DAYS = 5 * 366;
 
-/** Days are those of UTC, as `YYYY-MM-DD`. */
-export interface Dates {
-  from: string;
-  to: string;
-}
-
-/** All time begins with the month of the first sale. */
-export interface Period extends Dates {
+/** All time begins with the month of the first sale, and has no previous period. */
+export interface Period extends ReportPeriod {
   range: string;
-  unit: Unit;
   units: Unit[];
-  /**
-   * The unit of the totals that are summed: a few monthly ones for whole months, instead of many daily ones.
-   */
-  summed: 'day' | 'month';
-  /** The period before this one, with as many days; undefined for all time. */
-  previous?: Dates;
   /** The reason why the dates in the URL can't be shown. The period is then the default one. */
   problem?: string;
 }
@@ -69,7 +56,7 @@ function findProblem({ from, to }: Dates): string | undefined {
 
 function period(range: string, by: string | undefined, today: string): Period {
   const { days = 0, months } = RANGES[range]!;
-  const from = months === undefined ? shifted(today, 1 - days) : firstOfMonth(today, 1 - months);
+  const from = months === undefined ? addDays(today, 1 - days) : firstOfMonth(today, 1 - months);
   return complete(range, by, today, { from, to: today });
 }
 
@@ -87,11 +74,9 @@ function complete(range: string, by: string | undefined, today: string, dates: D
     units,
     ...dates,
     summed: isWholeMonths ? 'month' : 'day',
-    ...(range !== 'all' && { previous: { from: shifted(from, -days), to: shifted(from, -1) } }),
+    ...(range !== 'all' && { previous: { from: addDays(from, -days), to: addDays(from, -1) } }),
   };
 }
-
-export const daysIn = ({ from, to }: Dates) => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
 
 /** The first days of the columns. The first one may begin before the first day. */
 export function listChartColumns({ unit, from, to }: Period): string[] {
@@ -99,18 +84,6 @@ export function listChartColumns({ unit, from, to }: Period): string[] {
   for (let at = findStart(from, unit); at <= to; at = after(at, unit)) columns.push(at);
   return columns;
 }
-
-export const formatDay = (date: Date) => date.toISOString().slice(0, 10);
-
-/** Whether a text is a day that exists, such as 2024-02-29. */
-export const isDay = (text = ''): text is string =>
-  /^(19|2\d)\d\d-\d\d-\d\d$/.test(text) &&
-  !Number.isNaN(Date.parse(text)) &&
-  formatDay(new Date(text)) === text;
-
-const shifted = (day: string, days: number) => formatDay(new Date(Date.parse(day) + days * DAY_MS));
-
-export const dayAfter = (day: string) => shifted(day, 1);
 
 function firstOfMonth(day: string, months: number): string {
   const date = new Date(day);
@@ -120,11 +93,11 @@ function firstOfMonth(day: string, months: number): string {
 /** Weeks begin on Monday, as PostgreSQL's do. */
 function findStart(day: string, unit: Unit): string {
   if (unit === 'month') return firstOfMonth(day, 0);
-  return unit === 'week' ? shifted(day, -((new Date(day).getUTCDay() + 6) % 7)) : day;
+  return unit === 'week' ? addDays(day, -((new Date(day).getUTCDay() + 6) % 7)) : day;
 }
 
 const after = (day: string, unit: Unit) =>
-  unit === 'month' ? firstOfMonth(day, 1) : shifted(day, DAYS_IN[unit]);
+  unit === 'month' ? firstOfMonth(day, 1) : addDays(day, DAYS_IN[unit]);
 
 /** `12 Mar 2026`; for a week `Week of 9 Mar 2026`, for a month `Mar 2026`. */
 export function formatColumn(first: string, unit: Unit): string {

@@ -1,8 +1,10 @@
 import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
+import { OwnGamesService } from '../../games/editing/own-games.service';
 import { invalidGame } from '../../games/errors';
 import { Clock } from '../../platform/config/clock';
 import { plainMoney } from '../../platform/formats/money';
+import { dayAfter } from '../../platform/formats/days';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { Form } from '../../platform/input/form';
 import { ListStreams } from '../../platform/output/list-streams';
@@ -15,7 +17,7 @@ import { PageQuery, Pages } from '../layout/page';
 import { parseId } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, csvName, CsvResponse } from './csv';
-import { dayAfter, type Period, parsePeriod } from './period';
+import { type Period, parsePeriod } from './period';
 import { toCursor, placeIn } from './place';
 import {
   FIELDS,
@@ -25,7 +27,7 @@ import {
   salesPage,
   STATUSES,
 } from './sales.page';
-import { SalesReportService } from './sales-report.service';
+import { SalesReportService } from '../../purchases/sales/sales-report.service';
 
 /** The sales of all games that a seller can edit, newest first. */
 @Pages()
@@ -35,6 +37,7 @@ export class SalesPageController {
   constructor(
     private readonly sales: SalesListService,
     private readonly reports: SalesReportService,
+    private readonly games: OwnGamesService,
     private readonly clock: Clock,
     private readonly lists: ListStreams,
   ) {}
@@ -83,7 +86,7 @@ export class SalesPageController {
     );
     if (query.range !== 'custom') query.from = query.to = undefined;
     const game_id = query.game === undefined ? undefined : parseId(query.game);
-    const title = game_id === undefined ? undefined : await this.reports.findTitle(game_id, visitor.user.id);
+    const title = game_id === undefined ? undefined : await this.games.findTitle(game_id, visitor.user.id);
     if (game_id !== undefined && title === undefined) throw invalidGame();
     const period = parsePeriod(query, new Date(this.clock.now()), 'all');
     return { query, title, period, filter: readFilter(query, period, game_id) };

@@ -9,7 +9,7 @@ import type { FormResult } from '../layout/layout';
 import type { SignedInVisitor } from '../layout/visitor';
 import type { Confirmation } from './confirmation-field';
 import { notSignedIn } from './sign-in.page';
-import { SignInService } from './sign-in.service';
+import { SignInService } from '../../auth/sign-in/sign-in.service';
 
 /** Confirms users by their password, or by a recent sign-in if no password signs them in. */
 @Injectable()

@@ -5,7 +5,7 @@ import { Public } from '../../auth/access/access';
 import { homePath, type HtmlResponse, seeOther } from '../layout/layout';
 import { Visitors } from '../layout/visitors';
 import { SETUP_PATH } from './setup.page';
-import { SetupService } from './setup.service';
+import { SetupService } from '../../auth/sign-in/setup.service';
 
 class WelcomeResponse {
   @ApiProperty({ example: 'gamewharf', description: 'Name of the service' })

@@ -15,7 +15,7 @@ import { ForBrowsers, FormFields, Pages } from '../layout/page';
 import { CurrentVisitor, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
 import { SETUP_PATH, setupPage } from './setup.page';
-import { SetupService } from './setup.service';
+import { SetupService } from '../../auth/sign-in/setup.service';
 import { tooManyAttempts } from './sign-in.page';
 
 /** Creates the first account in the browser, so that a first start needs no shell. */

@@ -16,7 +16,7 @@ import { Visitors } from '../layout/visitors';
 import { HOME, localPath } from '../layout/local-path';
 import { ProviderSignIn } from './provider-sign-in';
 import { signedOutPage, signInElsewherePage, signInPage, notSignedIn } from './sign-in.page';
-import { SignInService } from './sign-in.service';
+import { SignInService } from '../../auth/sign-in/sign-in.service';
 
 @Pages()
 @Controller()

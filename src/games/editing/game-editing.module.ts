@@ -4,12 +4,13 @@ import { IdempotencyModule } from '../../idempotency/idempotency.module';
 import { UploadsModule } from '../../uploads/uploads.module';
 import { GameEditsController } from './game-edits.controller';
 import { GameEditsService } from './game-edits.service';
+import { OwnGamesService } from './own-games.service';
 
 /** Depends on the modules whose records are deleted with a game. */
 @Module({
   imports: [AuthModule, IdempotencyModule, UploadsModule],
   controllers: [GameEditsController],
-  providers: [GameEditsService],
-  exports: [GameEditsService],
+  providers: [GameEditsService, OwnGamesService],
+  exports: [GameEditsService, OwnGamesService],
 })
 export class GameEditingModule {}

@@ -4,11 +4,14 @@ import { Audit } from '../../audit/audit';
 import type { Actor } from '../../operator/tokens/actor';
 import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { forbidden } from '../../auth/access/errors';
+import { EDITED_GAMES_PAGE } from '../../games/edited-games';
 import { invalidGame } from '../../games/errors';
+import type { Game } from '../../games/game.entity';
 import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
-import { bind, read, statement } from '../../platform/database/statement';
+import { bind, longRead, read, statement } from '../../platform/database/statement';
 import { apiError, badRequest } from '../../platform/errors/api-error';
+import { type Cursor, NEWEST } from '../../platform/input/cursor';
 import { KeyPages } from '../../platform/server/key-pages';
 import { IdempotencyService, type RetryKey, type Work } from '../../idempotency/idempotency.service';
 import type { SuccessResponse } from '../../platform/output/success-response';
@@ -22,6 +25,7 @@ import type { CreatedKeyRow } from './download-key.row';
 import { newDownloadKey } from './new-download-key';
 
 export const MAX_UNCLAIMED = 10_000;
+export const MAX_COUNTED_KEYS = 1000;
 const TOO_MANY = `a game can have at most ${MAX_UNCLAIMED} unclaimed download keys`;
 /**
  * Fields of a response that are not stored for retries: a label may identify a person, and an erasure deletes it only
@@ -74,6 +78,25 @@ const CREATE_FREE_KEY = statement(
   'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($key, $game_id, $email, $user_id)',
 );
 
+export interface GameWithKeys extends Pick<Game, 'id' | 'created_at' | 'title'> {
+  /** Keys without a purchase, at most one more than MAX_COUNTED_KEYS. */
+  created: number;
+  /** Created keys that any player can redeem, at most one more than MAX_COUNTED_KEYS. */
+  unclaimed: number;
+}
+
+const KEYS_OF_GAME = 'FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL';
+
+const KEYS_PAGE = longRead<GameWithKeys>(
+  'games_with_keys_page',
+  `SELECT g.id, g.created_at, g.title,
+     (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} LIMIT ${MAX_COUNTED_KEYS + 1}) counted) AS created,
+     (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
+                            LIMIT ${MAX_COUNTED_KEYS + 1}) counted) AS unclaimed
+   FROM ${EDITED_GAMES_PAGE} ORDER BY g.created_at DESC, g.id DESC`,
+  'user $user_id',
+);
+
 export interface Seller {
   request_id: string;
   user_id: number;
@@ -89,6 +112,11 @@ export class CreatedKeysService {
     private readonly events: OperatorEvents,
     private readonly pages: KeyPages,
   ) {}
+
+  /** A page of the games that the user can edit, newest first, and one more if there is a next page. */
+  games(user_id: number, { at, id }: Cursor = NEWEST): Promise<GameWithKeys[]> {
+    return this.database.rows(KEYS_PAGE, { user_id, at, id });
+  }
 
   async create(
     request: CreateDownloadKeysRequest,

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { canEdit } from '../../games/visibility';
-import { Database } from '../../platform/database/database';
-import { longRead } from '../../platform/database/statement';
-import { NEWEST } from '../../platform/input/cursor';
-import { type Build, isPublished } from '../../wharf/build.entity';
+import { canEdit } from '../games/visibility';
+import { Database } from '../platform/database/database';
+import { longRead } from '../platform/database/statement';
+import { NEWEST } from '../platform/input/cursor';
+import { type Build, isPublished } from './build.entity';
 
 export const BUILDS_ON_A_PAGE = 50;
 
@@ -37,7 +37,7 @@ export const BUILDS_PAGE = longRead<ListedBuild>(
 
 /** The builds of a game, for users who can edit it. */
 @Injectable()
-export class BuildsReportService {
+export class BuildsListService {
   constructor(private readonly database: Database) {}
 
   /** The builds of a page, newest first, and one more if there is a next page. */

@@ -1,17 +1,31 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../platform/database/database';
-import { longRead, read } from '../../platform/database/statement';
+import { longRead } from '../../platform/database/statement';
 import { canEdit, editedBy } from '../../games/visibility';
-import { daysIn, type Period } from './period';
+import { type Dates, daysIn } from '../../platform/formats/days';
+
+export type Unit = 'day' | 'week' | 'month';
+
+export interface ReportPeriod extends Dates {
+  /** The unit of the columns. */
+  unit: Unit;
+  /** The unit of the totals that are summed: a few monthly ones for whole months, instead of many daily ones. */
+  summed: 'day' | 'month';
+  /** The period before this one, with as many days. */
+  previous?: Dates;
+}
 
 export interface Sold {
   purchases: number;
   amount: number;
 }
 
-/** The sales in one currency. */
-export interface Totals extends Sold {
+export interface CurrencySold extends Sold {
   currency: string;
+}
+
+/** The sales in one currency. */
+export interface Totals extends CurrencySold {
   previous_purchases: number;
   previous_amount: number;
 }
@@ -66,7 +80,6 @@ export interface Filter {
   currency?: string;
 }
 
-export const GAMES_ON_A_PAGE = 25;
 /** Sales of a period that are read individually. Revenue and sales are summed from all. */
 export const MAX_RECENT = 2000;
 const MAX_CURRENCIES = 30;
@@ -89,7 +102,7 @@ const PREVIOUS_DAYS = `(
   WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $previous_from AND $previous_to OFFSET 0)`;
 
 // Sums are float8, which is exact up to 2^53 and faster than bigint.
-export const TOTALS = longRead<Sold & { currency: string }>(
+export const TOTALS = longRead<CurrencySold>(
   'sales_totals',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
    FROM ${GAMES} CROSS JOIN LATERAL ${selectPeriods('g', '$summed', 'currency, purchases, amount')} s
@@ -187,9 +200,13 @@ const RECENT_SALES = longRead<RecentSales>(
   'user $user_id',
 );
 
-const TITLE = read<{ title: string }>(
-  'title_of_own_game',
-  `SELECT title FROM games g WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')}`,
+/** Sales of a game from a day on, if the user can edit the game. */
+export const RECENT_GAME_SALES = longRead<CurrencySold>(
+  'recent_game_sales',
+  `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
+   FROM games g JOIN sales_periods s ON s.game_id = g.id AND s.unit = 'day' AND s.first_day >= $day::date
+   WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} GROUP BY 1 ORDER BY 3 DESC, 1`,
+  'user $user_id',
 );
 
 /** The sales of the games that a user can edit: from daily and monthly totals, and from the newest sales. */
@@ -197,24 +214,24 @@ const TITLE = read<{ title: string }>(
 export class SalesReportService {
   constructor(private readonly database: Database) {}
 
-  /** Undefined if the user cannot edit such a game. */
-  async findTitle(game_id: number, editor_id: number): Promise<string | undefined> {
-    return (await this.database.row(TITLE, { game_id, editor_id }))?.title;
-  }
-
   /** The currencies in which something was sold, most sales first. */
   totals(
     user_id: number,
-    { from, to, summed }: Pick<Period, 'from' | 'to' | 'summed'>,
+    { from, to, summed }: Pick<ReportPeriod, 'from' | 'to' | 'summed'>,
     game_id: number | null,
-  ): Promise<(Sold & { currency: string })[]> {
+  ): Promise<CurrencySold[]> {
     return this.database.rows(TOTALS, { user_id, game_id, from, to, summed });
+  }
+
+  /** Totals by currency, highest revenue first. */
+  salesSince(day: string, game_id: number, user_id: number): Promise<CurrencySold[]> {
+    return this.database.rows(RECENT_GAME_SALES, { user_id, game_id, day });
   }
 
   /** `games` is the number of games to return, highest revenue first. */
   async report(
     user_id: number,
-    period: Period,
+    period: ReportPeriod,
     { game_id, currency }: Filter,
     games: { limit: number; offset?: number } = { limit: 0 },
   ): Promise<Report> {
@@ -251,12 +268,12 @@ export class SalesReportService {
     };
   }
 
-  private recentSales(user_id: number, period: Period, game_id: number | null): Promise<RecentSales[]> {
+  private recentSales(user_id: number, period: ReportPeriod, game_id: number | null): Promise<RecentSales[]> {
     return this.database.rows(RECENT_SALES, { user_id, game_id, ...periodValues(period) });
   }
 }
 
-const periodValues = ({ from, to, previous }: Period) => ({
+const periodValues = ({ from, to, previous }: ReportPeriod) => ({
   from,
   to,
   previous_from: previous?.from ?? null,

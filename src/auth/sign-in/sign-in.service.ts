@@ -2,14 +2,15 @@ import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Request } from 'express';
 import type { Repository } from 'typeorm';
-import { User } from '../../auth/accounts/user.entity';
+import { User } from '../accounts/user.entity';
 import { Audit } from '../../audit/audit';
 import { Database } from '../../platform/database/database';
+import { ignoringCase } from '../../platform/database/ignoring-case';
 import { read } from '../../platform/database/statement';
 import type { LimitedClient } from '../../platform/limits/concurrency-limit';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
-import { AttemptsService, accountSubject, networkSubject } from '../../auth/sign-in/attempts.service';
-import { PasswordQueue } from '../../auth/sign-in/password-queue';
+import { AttemptsService, accountSubject, networkSubject } from './attempts.service';
+import { PasswordQueue } from './password-queue';
 
 /** If `seconds` is set, the client must wait, and the password wasn't checked. */
 type SignIn = { user_id: number; password_hash: string } | { user_id: undefined; seconds?: number };
@@ -84,6 +85,15 @@ export class SignInService {
       return undefined;
     });
     return { user_id: id, password_hash: renewed ?? stored.password_hash };
+  }
+
+  /** The user that a trusted proxy names. */
+  async findUserId(username: string): Promise<number | undefined> {
+    const user = await this.users.findOne({
+      select: { id: true },
+      where: { username: ignoringCase(username) },
+    });
+    return user?.id;
   }
 
   /** Replaces an imported hash, and returns the new one. A concurrent erasure or new password takes precedence. */
