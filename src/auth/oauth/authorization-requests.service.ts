@@ -2,7 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '../../platform/config/settings';
 import { ApiError, apiError } from '../../platform/errors/api-error';
 import { parseFields } from '../../platform/input/body';
+import { Database } from '../../platform/database/database';
+import { ApiKeysService } from '../keys/api-keys.service';
 import { ApplicationsService } from './applications.service';
+import { type Consent, GrantsService } from './grants.service';
+import { OauthTokensService } from './oauth-tokens.service';
 import type { OauthApplication } from '../accounts/oauth-application.entity';
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
 import { isSafe, isSameRedirect, listFormTargets } from './redirect-uris';
@@ -40,6 +44,10 @@ export interface OAuthError {
 export class AuthorizationRequests {
   constructor(
     private readonly applications: ApplicationsService,
+    private readonly grants: GrantsService,
+    private readonly tokens: OauthTokensService,
+    private readonly keys: ApiKeysService,
+    private readonly database: Database,
     private readonly settings: Settings,
   ) {}
 
@@ -60,6 +68,24 @@ export class AuthorizationRequests {
     const lenient = this.settings.LENIENT_CLIENTS;
     if (lenient && application.implicit_allowed) fields.response_type ??= 'token';
     return { application, redirect_uri, fields, scopes: listOfScopes(fields.scope, { lenient }) };
+  }
+
+  /** Stores what the user agreed to, and creates the token or code that the app requested. */
+  async allow(
+    user_id: number,
+    { application, fields, scopes }: AuthorizationRequest,
+    consent: Omit<Consent, 'scopes'>,
+  ): Promise<{ kind: 'token' | 'code'; text: string }> {
+    const kind = fields.response_type as 'token' | 'code';
+    const { text, replaced } = await this.database.transaction(async (db) => {
+      const grant = await this.grants.add(db, user_id, application.client_id, { scopes, ...consent });
+      if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
+      const { redirect_uri, code_challenge } = fields;
+      const code = await this.tokens.createCode(db, grant, { scopes, redirect_uri, code_challenge });
+      return { text: code, replaced: [] };
+    });
+    this.keys.forget(replaced);
+    return { kind, text };
   }
 
   /** The CSP sources to which a sign-in that returns to `path` may redirect. */

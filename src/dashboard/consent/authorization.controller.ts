@@ -1,11 +1,9 @@
 import { Controller, Get, Req, Post } from '@nestjs/common';
 import type { Request } from 'express';
 import { Public, SignedIn } from '../../auth/access/access';
-import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { Audit } from '../../audit/audit';
 import { covers } from '../../auth/access/credential';
 import { Settings } from '../../platform/config/settings';
-import { Database } from '../../platform/database/database';
 import { ServiceUrl } from '../../platform/server/service-url';
 import {
   type AuthorizationRequest,
@@ -15,7 +13,6 @@ import {
 } from '../../auth/oauth/authorization-requests.service';
 import { appConsentPage, errorPage, PATH, RESULT_PAGE } from './consent.page';
 import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
-import { OauthTokensService } from '../../auth/oauth/oauth-tokens.service';
 import { isExclusive, OUT_OF_BAND, redirectWith } from '../../auth/oauth/redirect-uris';
 import { Form, withQuery } from '../../platform/input/form';
 import { seeOther } from '../layout/layout';
@@ -30,9 +27,6 @@ export class AuthorizationController {
   constructor(
     private readonly requests: AuthorizationRequests,
     private readonly grants: GrantsService,
-    private readonly tokens: OauthTokensService,
-    private readonly keys: ApiKeysService,
-    private readonly database: Database,
     private readonly service: ServiceUrl,
     private readonly audit: Audit,
     private readonly settings: Settings,
@@ -86,21 +80,13 @@ export class AuthorizationController {
    */
   private async allow(
     visitor: SignedInVisitor,
-    { application, fields, scopes, redirect_uri }: AuthorizationRequest,
+    request: AuthorizationRequest,
     event: 'grant.created' | 'grant.reused',
     consent: Omit<Consent, 'scopes'> = { may_start_games: false, implicit_allowed: false },
   ) {
-    const { client_id } = application;
-    const kind = fields.response_type as 'token' | 'code';
-    const { text, replaced } = await this.database.transaction(async (db) => {
-      const grant = await this.grants.add(db, visitor.user.id, client_id, { scopes, ...consent });
-      if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
-      const { redirect_uri: named, code_challenge } = fields;
-      const code = await this.tokens.createCode(db, grant, { scopes, redirect_uri: named, code_challenge });
-      return { text: code, replaced: [] };
-    });
-    this.keys.forget(replaced);
-    const entry = { event, ...visitor.by, client_id, scopes };
+    const { application, fields, scopes, redirect_uri } = request;
+    const { kind, text } = await this.requests.allow(visitor.user.id, request, consent);
+    const entry = { event, ...visitor.by, client_id: application.client_id, scopes };
     // An app can cause any number of the other events.
     if (event === 'grant.created') this.audit.record(entry);
     else this.audit.note(entry);
