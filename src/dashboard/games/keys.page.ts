@@ -89,15 +89,9 @@ const GAME_COLUMNS: Columns<GameWithKeys> = {
 };
 
 export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KEYS): Page {
-  const { game_id, title, keys, filter, searched_to, showsLinks } = listed;
+  const { game_id, title, keys, filter } = listed;
   const path = keysPath(game_id);
-  const shown = keys.slice(0, KEYS_ON_A_PAGE);
-  const query = { ...filterQuery(filter), show: showsLinks ? 'links' : undefined };
-  // Without a first ID, the last ID only says which page of all keys this is.
-  const batch = filterQuery({ ...filter, to: filter.from === undefined ? undefined : filter.to });
-  const isFiltered = Object.values(batch).some((value) => value !== undefined);
-  const next = keys.length > KEYS_ON_A_PAGE ? shown.at(-1)!.id - 1 : searched_to && searched_to - 1;
-  const live = shown.filter(({ revoked }) => !revoked);
+  const batch = batchQuery(filter);
   return {
     section: KEYS_PATH,
     title: `Download keys of ${title}`,
@@ -109,7 +103,7 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
           <div class="buttons">
             <a class="button quiet" href="${KEYS_PATH}">All games</a>
             <a class="button quiet" href="${withQuery(`${path}.csv`, batch)}"
-              >Download ${isFiltered ? 'these' : 'all'} keys as CSV</a
+              >Download ${isFiltered(batch) ? 'these' : 'all'} keys as CSV</a
             >
           </div>
         </div>
@@ -120,39 +114,56 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
           <a href="${salesPath(game_id)}">sales</a>.
         </p>
         ${done(notice.message)}
-        ${notice.first_key !== undefined && notice.first_key === query.from && batchSection(keys, listed)}
-        ${form(visitor, path, draft)} ${filters(path, listed)}
-        ${tableOr(
-          isFiltered
-            ? 'No key matches.'
-            : filter.to === undefined
-              ? 'There are no keys yet.'
-              : 'There are no more keys.',
-          'Download keys, newest first',
-          keyColumns(path, showsLinks),
-          shown,
-          'cards list',
-        )}
-        ${
-          live.length > 1 &&
-          html`<details>
-            <summary>Copy these ${live.length} ${showsLinks ? 'links' : 'keys'}</summary>
-            ${copyable('shown-keys', showsLinks ? 'Links' : 'Keys', keyTexts(live, showsLinks))}
-          </details>`
-        }
-        ${
-          isFiltered &&
-          filter.state !== 'revoked' &&
-          live.length > 0 &&
-          html`<div class="buttons">
-            ${linkButton(withQuery(`${path}/revoke`, batch), 'Revoke all of these keys', '', 'quiet danger')}
-          </div>`
-        }
-        ${pageLinks({
-          'All keys': (isFiltered || filter.to !== undefined) && path,
-          Older: next !== null && withQuery(path, { ...query, to: String(next) }),
-        })}`,
+        ${notice.first_key !== undefined && notice.first_key === filter.from?.toString() && batchSection(keys, listed)}
+        ${form(visitor, path, draft)} ${filters(path, listed)} ${keyList(path, listed)}`,
   };
+}
+
+/** Without a first ID, the last ID only says which page of all keys this is. */
+const batchQuery = (filter: KeyFilter) =>
+  filterQuery({ ...filter, to: filter.from === undefined ? undefined : filter.to });
+
+const isFiltered = (batch: ReturnType<typeof batchQuery>) =>
+  Object.values(batch).some((value) => value !== undefined);
+
+/** The keys of this page, with what can be done with all of them. */
+function keyList(path: string, { keys, filter, searched_to, showsLinks }: Listed): Html {
+  const shown = keys.slice(0, KEYS_ON_A_PAGE);
+  const live = shown.filter(({ revoked }) => !revoked);
+  const batch = batchQuery(filter);
+  const query = { ...filterQuery(filter), show: showsLinks ? 'links' : undefined };
+  const next = keys.length > KEYS_ON_A_PAGE ? shown.at(-1)!.id - 1 : searched_to && searched_to - 1;
+  return html`${tableOr(
+    noKeys(filter),
+    'Download keys, newest first',
+    keyColumns(path, showsLinks),
+    shown,
+    'cards list',
+  )}
+  ${
+    live.length > 1 &&
+    html`<details>
+      <summary>Copy these ${live.length} ${showsLinks ? 'links' : 'keys'}</summary>
+      ${copyable('shown-keys', showsLinks ? 'Links' : 'Keys', keyTexts(live, showsLinks))}
+    </details>`
+  }
+  ${
+    isFiltered(batch) &&
+    filter.state !== 'revoked' &&
+    live.length > 0 &&
+    html`<div class="buttons">
+      ${linkButton(withQuery(`${path}/revoke`, batch), 'Revoke all of these keys', '', 'quiet danger')}
+    </div>`
+  }
+  ${pageLinks({
+    'All keys': (isFiltered(batch) || filter.to !== undefined) && path,
+    Older: next !== null && withQuery(path, { ...query, to: String(next) }),
+  })}`;
+}
+
+function noKeys(filter: KeyFilter): string {
+  if (isFiltered(batchQuery(filter))) return 'No key matches.';
+  return filter.to === undefined ? 'There are no keys yet.' : 'There are no more keys.';
 }
 
 const STATES: readonly (readonly [string, string])[] = [

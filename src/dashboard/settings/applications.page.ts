@@ -12,7 +12,7 @@ import {
   type Problems,
   scopeBoxes,
 } from '../layout/fields';
-import { html } from '../layout/html';
+import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import {
   actions,
@@ -54,7 +54,7 @@ const COLUMNS: Columns<OauthApplication> = {
 /** `application`: the app to change; without it, a new one is registered. */
 export const applicationPage = (
   visitor: Visitor,
-  { name, redirect_uris, scopes, implicit_allowed, may_start_games }: ApplicationFields,
+  fields: ApplicationFields,
   {
     application,
     problems = {},
@@ -79,57 +79,63 @@ export const applicationPage = (
         ${changeForm(
           visitor,
           { action: path ?? PATH, button: application ? 'Save' : 'Register', back: PATH },
-          html`${nameField({ id: 'name', label: 'Name', value: name, problem: problems.name })}
-            <div class="field">
-              <label for="redirect_uris">Redirect URIs</label>
-              <textarea
-                id="redirect_uris"
-                name="redirect_uris"
-                rows="3"
-                required
-                spellcheck="false"
-                ${described('redirect_uris', problems.redirect_uris, 'redirect_help')}
-                placeholder="https://game.example/signed-in"
-              >
-${redirect_uris.join('\n')}</textarea>
-              ${problemAt('redirect_uris', problems.redirect_uris)}
-              <small id="redirect_help"
-                >One per line, exactly as your program sends them. <code>http://127.0.0.1/…</code>,
-                <code>http://[::1]/…</code> and <code>http://localhost/…</code> allow any port, for a program
-                on the user’s computer. <code>urn:ietf:wg:oauth:2.0:oob</code> shows a code for the user to
-                copy.</small
-              >
-            </div>
-            ${choices(
-              'scopes',
-              'Scopes that it can request',
-              problems.scopes,
-              html`${scopeBoxes(SCOPES_OF_OTHERS, scopes)}
-              ${checkbox(
-                'may_start_games',
-                may_start_games,
-                html`Start games for users<br /><small
-                    >For launchers: the app creates tokens that identify the player to a game.</small
-                  >`,
-              )}`,
-            )}
-            ${choices(
-              'flows',
-              'OAuth flows',
-              undefined,
-              checkbox(
-                'implicit_allowed',
-                implicit_allowed,
-                html`Allow tokens in the redirect URI<br /><small
-                    >For older programs that use <code>response_type=token</code>. New programs should use
-                    authorization codes, which are always allowed.</small
-                  >`,
-              ),
-            )}`,
+          html`${nameField({ id: 'name', label: 'Name', value: fields.name, problem: problems.name })}
+          ${redirectUrisField(fields, problems)} ${scopeChoices(fields, problems)} ${flowChoices(fields)}`,
         )}
         ${path && html`<p><a class="button quiet danger" href="${path}/delete">Delete this app</a></p>`}`,
   };
 };
+
+const redirectUrisField = ({ redirect_uris }: ApplicationFields, problems: Problems): Html =>
+  html`<div class="field">
+    <label for="redirect_uris">Redirect URIs</label>
+    <textarea
+      id="redirect_uris"
+      name="redirect_uris"
+      rows="3"
+      required
+      spellcheck="false"
+      ${described('redirect_uris', problems.redirect_uris, 'redirect_help')}
+      placeholder="https://game.example/signed-in"
+    >
+${redirect_uris.join('\n')}</textarea>
+    ${problemAt('redirect_uris', problems.redirect_uris)}
+    <small id="redirect_help"
+      >One per line, exactly as your program sends them. <code>http://127.0.0.1/…</code>,
+      <code>http://[::1]/…</code> and <code>http://localhost/…</code> allow any port, for a program on the
+      user’s computer. <code>urn:ietf:wg:oauth:2.0:oob</code> shows a code for the user to copy.</small
+    >
+  </div>`;
+
+const scopeChoices = ({ scopes, may_start_games }: ApplicationFields, problems: Problems): Html =>
+  choices(
+    'scopes',
+    'Scopes that it can request',
+    problems.scopes,
+    html`${scopeBoxes(SCOPES_OF_OTHERS, scopes)}
+    ${checkbox(
+      'may_start_games',
+      may_start_games,
+      html`Start games for users<br /><small
+          >For launchers: the app creates tokens that identify the player to a game.</small
+        >`,
+    )}`,
+  );
+
+const flowChoices = ({ implicit_allowed }: ApplicationFields): Html =>
+  choices(
+    'flows',
+    'OAuth flows',
+    undefined,
+    checkbox(
+      'implicit_allowed',
+      implicit_allowed,
+      html`Allow tokens in the redirect URI<br /><small
+          >For older programs that use <code>response_type=token</code>. New programs should use authorization
+          codes, which are always allowed.</small
+        >`,
+    ),
+  );
 
 export const deleteApplicationPage = (visitor: Visitor, { client_id, name }: OauthApplication): Page =>
   confirmation(visitor, {
