@@ -66,23 +66,38 @@ export async function extendPurchases(tables: TemporaryTables): Promise<void> {
   );
   if (!rowCount) return;
   await tables.materialize(EXTENDED_BUNDLES, `${STAGED_GAMES} WHERE b.extend`);
-  const { name } = PURCHASE.records;
   if (!tables.rowCount(PURCHASE.records)) await tables.createEmpty(PURCHASE.records);
   await avoidCompression(tables);
   await tables.query(`
     SELECT FROM purchases p WHERE p.bundle_id IN (SELECT id FROM ${EXTENDED_BUNDLES.name}) AND ${isOpen}
     ORDER BY p.id FOR NO KEY UPDATE`);
-  const union = (games: string) =>
-    `ARRAY(SELECT game_id FROM unnest(${games}) AS game_id UNION SELECT game_id FROM unnest(t.game_ids) AS game_id ORDER BY 1)`;
-  await tables.update(
+  await extendStaged(tables);
+  await stageOthers(tables);
+  const { rows: counts } = await tables.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM ${PURCHASE.records.name}`,
+  );
+  await tables.setRowCount(PURCHASE.records, counts[0]!.count, ['line', 'id', 'user_id', 'bundle_id']);
+}
+
+/** The IDs of the games in a list, and of those of the extended bundle `t`. */
+const withExtension = (games: string) =>
+  `ARRAY(SELECT game_id FROM unnest(${games}) AS game_id UNION SELECT game_id FROM unnest(t.game_ids) AS game_id ORDER BY 1)`;
+
+/** Adds the games to the purchases in the stream that don't list games themselves. */
+const extendStaged = (tables: TemporaryTables) =>
+  tables.update(
     PURCHASE.records,
-    { game_ids: union('s.game_ids') },
+    { game_ids: withExtension('s.game_ids') },
     {
       table: EXTENDED_BUNDLES.name,
       on: `NOT (${given(PURCHASE.fields, 'game_id')})
         AND EXISTS (SELECT FROM purchases p WHERE p.id = s.id AND p.bundle_id = t.id AND ${isOpen})`,
     },
   );
+
+/** Adds the other stored purchases, with the games, to the stream. */
+async function stageOthers(tables: TemporaryTables): Promise<void> {
+  const { name } = PURCHASE.records;
   // Absent optional fields keep their stored values, so only the required ones are needed.
   const required = PURCHASE.fields.filter((field) => field.required && field.name !== 'game_id');
   const columns = required.flatMap((field) => field.columns.map((column) => column.name));
@@ -97,7 +112,7 @@ export async function extendPurchases(tables: TemporaryTables): Promise<void> {
       WHERE p.bundle_id IN (SELECT id FROM ${EXTENDED_BUNDLES.name}) AND ${isOpen}
         AND p.id NOT IN (SELECT id FROM ${name} WHERE id IS NOT NULL ${deleted})
     ), lists AS MATERIALIZED (
-      SELECT l.*, ${union('l.game_ids')} AS extended
+      SELECT l.*, ${withExtension('l.game_ids')} AS extended
       FROM (SELECT bundle_id, game_ids, array_agg(id) AS purchases FROM stored GROUP BY bundle_id, game_ids) l
       JOIN ${EXTENDED_BUNDLES.name} t ON t.id = l.bundle_id
     )
@@ -108,8 +123,4 @@ export async function extendPurchases(tables: TemporaryTables): Promise<void> {
     CROSS JOIN unnest(l.purchases) AS bought (id)
     JOIN purchases p ON p.id = bought.id
     WHERE l.extended <> l.game_ids`);
-  const { rows: counts } = await tables.query<{ count: number }>(
-    `SELECT count(*)::int AS count FROM ${name}`,
-  );
-  await tables.setRowCount(PURCHASE.records, counts[0]!.count, ['line', 'id', 'user_id', 'bundle_id']);
 }
