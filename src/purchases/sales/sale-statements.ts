@@ -33,7 +33,7 @@ export const SALE = read<SaleRow>(
 // IDs.
 const GIVEN_GAMES = 'ARRAY(SELECT unnest($game_ids::bigint[]))';
 
-interface SaleInputs {
+export interface SaleInputs {
   /** The purchase with this reference, if it exists. */
   sold: number | null;
   /** The ID of the new purchase otherwise. */

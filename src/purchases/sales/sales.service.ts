@@ -32,6 +32,7 @@ import {
   refund,
   SALE,
   type Sale,
+  type SaleInputs,
   SOLD_BUNDLE,
   type SaleRow,
   sell,
@@ -107,14 +108,10 @@ export class SalesService {
       email: request.email ?? null,
       reference,
     });
-    const { sold, purchase_id, games_exist, user_exists, verified, of_another, has_webhooks } = order!;
+    const { sold, purchase_id, has_webhooks } = order!;
     if (sold !== null) return this.repeatedSale(sold, request, retry);
     if (bundle_id !== null && !bundle) throw invalidBundle();
-    if (!games_exist) throw invalidGame();
-    if (!user_exists) throw invalidUser();
-    if (of_another) throw badRequest('email is verified by another user');
-    const email = request.email ?? verified;
-    if (email === null) throw badRequest('email is required, as the user has verified no address');
+    const email = requireEmail(order!, request);
 
     const id = purchase_id!;
     const keys = withKey(request) ? game_ids.map(newDownloadKey) : [];
@@ -200,6 +197,16 @@ export class SalesService {
     const buyer = row ? refundResponse(row).purchase : { email: ERASED_ADDRESS, reference: null };
     return { ...response, purchase: { ...buyer, ...response.purchase } };
   }
+}
+
+/** The buyer's email address. Throws if the games or the user don't exist, or if the address can't be the user's. */
+function requireEmail(order: SaleInputs, { email }: SaleRequest): string {
+  if (!order.games_exist) throw invalidGame();
+  if (!order.user_exists) throw invalidUser();
+  if (order.of_another) throw badRequest('email is verified by another user');
+  const found = email ?? order.verified;
+  if (found === null) throw badRequest('email is required, as the user has verified no address');
+  return found;
 }
 
 const invalidUser = () => apiError(404, 'invalid user');
