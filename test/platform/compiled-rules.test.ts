@@ -14,8 +14,9 @@ import {
   ValidateNested,
 } from 'class-validator';
 import fc from 'fast-check';
+import { setImmediate } from 'node:timers/promises';
 import { compileRules } from '../../src/platform/input/compiled-rules';
-import { ExactlyOneOf } from '../../src/platform/input/parameters';
+import { ExactlyOneOf, readRules } from '../../src/platform/input/parameters';
 
 class Base {
   @IsOptional()
@@ -68,15 +69,16 @@ class OnCondition {
   number: unknown;
 }
 
-class Promised {
+class Unavailable {
   number: unknown;
 }
-registerDecorator({
-  name: 'promised',
-  target: Promised,
-  propertyName: 'number',
-  validator: { validate: () => Promise.resolve(false) },
-});
+const failing = { name: 'failing', validate: () => Promise.reject(new Error('unavailable')) };
+registerDecorator({ target: Unavailable, propertyName: 'number', validator: failing });
+
+class Asynchronous {
+  number: unknown;
+}
+registerDecorator({ target: Asynchronous, propertyName: 'number', validator: failing, async: true });
 
 class WithDefault {
   @IsInt()
@@ -86,6 +88,12 @@ class WithDefault {
 }
 
 class WithoutRules {}
+
+// After an upgrade of class-validator, `isCompiled` must exclude rules with an option that it doesn't know.
+const RULE_FIELDS = [
+  ...['always', 'constraintCls', 'constraints', 'context', 'each', 'groups', 'message', 'name'],
+  ...['propertyName', 'target', 'type', 'validateIf', 'validationTypeOptions'],
+];
 
 const VALUES = fc.constantFrom<unknown>(undefined, null, 'a', 'abcd', 'b', '', 0, 1, 2, 2.5, [], {});
 
@@ -108,7 +116,7 @@ test('compiled rules accept exactly the requests that class-validator accepts', 
 });
 
 test('class-validator decides about rules that are not compiled', () => {
-  for (const request of [OfLists, OfObjects, InGroups, WithCondition, WithoutRules])
+  for (const request of [OfLists, OfObjects, InGroups, WithCondition, Asynchronous, WithoutRules])
     expect(compileRules(request)).toBeUndefined();
 });
 
@@ -119,8 +127,21 @@ test('conditions decide which rules apply', () => {
   expect(isValid({ number: 'a' })).toBe(false);
 });
 
-test('class-validator decides about promises and properties without rules', () => {
-  expect(compileRules(Promised)!({ number: 1 })).toBe(false);
+test('a rejected promise of a validator is left to class-validator', async () => {
+  const unhandled = jest.fn();
+  process.on('unhandledRejection', unhandled);
+  expect(compileRules(Unavailable)!({ number: 1 })).toBe(false);
+  await setImmediate();
+  process.off('unhandledRejection', unhandled);
+  expect(unhandled).not.toHaveBeenCalled();
+});
+
+test('every field of a rule is known', () => {
+  const [rule] = readRules(WithCondition);
+  expect(Object.keys(rule!).toSorted()).toEqual(RULE_FIELDS);
+});
+
+test('class-validator decides about properties without rules', () => {
   expect(compileRules(WithDefault)!({ ...new WithDefault() })).toBe(false);
   expect(compileRules(WithDefault)!({ number: 1 })).toBe(true);
 });

@@ -20,7 +20,8 @@ const COMPILED = [CONDITION, 'customValidation', 'isDefined', 'whitelistValidati
 /**
  * Compiles the rules of a request class to a function that tells whether a request is valid, because class-validator
  * collects them again for each request. If it returns false, class-validator decides. Undefined for rules that only
- * class-validator applies: those for objects and elements of lists, in groups, or with `validateIf`.
+ * class-validator applies: those for objects and elements of lists, in groups, with `validateIf`, or asynchronous. Later
+ * changes of the rules have no effect.
  */
 export function compileRules(request: RequestClass): ((values: Values) => boolean) | undefined {
   const rules = readRules(request);
@@ -43,22 +44,24 @@ export function compileRules(request: RequestClass): ((values: Values) => boolea
   };
 }
 
-const isCompiled = ({ type, each, validateIf, groups }: Rule): boolean =>
-  COMPILED.includes(type) && !each && !validateIf && !groups?.length;
+const isCompiled = (rule: Rule): boolean =>
+  COMPILED.includes(rule.type) &&
+  !rule.each &&
+  !rule.validateIf &&
+  !rule.groups?.length &&
+  readConstraints(rule).every(({ async }) => !async);
 
-function readChecks(
-  { constraintCls, constraints, propertyName: property }: Rule,
-  targetName: string,
-): Check[] {
-  return getMetadataStorage()
-    .getTargetValidatorConstraints(constraintCls)
-    .map(
-      ({ instance }) =>
-        (object, value) =>
-          // The result may be a promise.
-          instance.validate(value, { targetName, property, object, value, constraints }) === true,
-    );
-}
+const readConstraints = ({ constraintCls }: Rule) =>
+  getMetadataStorage().getTargetValidatorConstraints(constraintCls);
+
+const readChecks = (rule: Rule, targetName: string): Check[] =>
+  readConstraints(rule).map(({ instance }) => (object, value) => {
+    const { propertyName: property, constraints } = rule;
+    const result = instance.validate(value, { targetName, property, object, value, constraints });
+    // Of a validator that isn't declared as asynchronous. class-validator waits for its own call.
+    if (result instanceof Promise) result.catch(() => undefined);
+    return result === true;
+  });
 
 function meets(values: Values, { name, conditions, checks }: Property): boolean {
   const value = values[name];
