@@ -396,6 +396,7 @@ describe('a sign-up', () => {
     await browser.submit(`/download/${key}/claim`);
     await browser.get(browser.page.location!);
     const [, path] = /href="(\/sign-up[^"]*)"/.exec(browser.page.text)!;
+    expect(path).not.toContain(key);
     await browser.get(path!);
     const fields = { email: `new${serial}@example.com`, username: 'no', new_password: 'short' };
     await browser.submit('/sign-up', fields);

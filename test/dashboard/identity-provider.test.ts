@@ -120,6 +120,18 @@ describe('sign-in with a provider', () => {
     }
   });
 
+  test('has no key in a URL on the way to the provider, back, or to another try', async () => {
+    const browser = new Browser();
+    await browser.get('/login?return_to=%2Fdownload%2FSECRET');
+    const [, from] = /href="(\/login\/provider[^"]*)"/.exec(browser.page.text)!;
+    expect(from).toMatch(/\?return_to=[\w-]{16}$/);
+    await signInAs(null, browser, from);
+    const [, again] = /href="(\/login\?[^"]*)"/.exec(browser.page.text)!;
+    expect(again).toMatch(/\?return_to=[\w-]{16}$/);
+    expect((await signInAs(person(), browser, from)).page.location).toBe('/download/SECRET');
+    expect((await browser.get(again!)).location).toBe('/download/SECRET');
+  });
+
   test('says that the person canceled', async () => {
     const browser = await signInAs(null);
     expect(browser.page.status).toBe(403);

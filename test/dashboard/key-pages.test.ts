@@ -1,5 +1,5 @@
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
-import { Browser, browserOf } from '../support/browser';
+import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor, anonymous } from '../support/actor';
 import { baseUrl, logged, openApp, theApp, useStore } from '../support/app';
@@ -15,6 +15,8 @@ let player: Actor;
 let game: { id: number; title: string };
 let upload: { id: number };
 let key: { id: number; key: string };
+// The name of the page's path.
+const SIGN_IN = /^\/login\?return_to=[\w-]{16}$/;
 const noKey = failure(404, 'invalid download key');
 
 beforeAll(async () => {
@@ -152,7 +154,7 @@ test('unknown, revoked and foreign keys need the same statements', async () => {
 
 test('a key of an account opens for its session, and asks others to sign in', async () => {
   await claimed(player);
-  expect((await new Browser().get(path())).location).toBe(`/login?return_to=${encodeURIComponent(path())}`);
+  expect((await new Browser().get(path())).location).toMatch(SIGN_IN);
   expect(await anonymous.get(path())).toEqual(failure(401, 'authentication required'));
   const browser = await browserOf(player);
   await browser.get(path());
@@ -162,6 +164,53 @@ test('a key of an account opens for its session, and asks others to sign in', as
     headers: { cookie: [...browser.cookies].map((pair) => pair.join('=')).join('; ') },
   });
   expect([status, text]).toEqual([200, expect.stringContaining('"claimed":true')]);
+});
+
+test('no URL on the way through the sign-in page contains the key, in each of two tabs', async () => {
+  await withPassword(player);
+  const other = await make.downloadKey({ game });
+  await claimed(player);
+  await sql('UPDATE download_keys SET user_id = $2 WHERE id = $1', [other.id, player.id]);
+  const browser = new Browser();
+  const [first, second] = [
+    (await browser.get(path())).location!,
+    (await browser.get(path(other.key))).location!,
+  ];
+  for (const [tab, text] of [
+    [first, key.key],
+    [second, other.key],
+  ] as const) {
+    expect(tab).toMatch(SIGN_IN);
+    await browser.get(tab);
+    expect(browser.page.text.match(/(?:href|action)="[^"]*"/g)!.join()).not.toContain(text);
+    await browser.submit('/login', { username: player.username, password: 'wrong' });
+    expect(browser.page.text.match(/(?:href|action)="[^"]*"/g)!.join()).not.toContain(text);
+  }
+  await browser.get(first);
+  await browser.submit('/login', { username: player.username, password: PASSWORD });
+  expect(browser.page.location).toBe(path());
+  // The other tab, and Back in this one.
+  expect((await browser.get(second)).location).toBe(path(other.key));
+  expect((await browser.get(first)).location).toBe(path());
+});
+
+test('a path with a key in the URL of the sign-in page is in no URL of its links', async () => {
+  const browser = new Browser();
+  for (const secret of [path(), path().toUpperCase(), '/links/token']) {
+    await browser.get(`/login?return_to=${encodeURIComponent(secret)}`);
+    expect(browser.fieldsOf('/login').return_to).toBe(secret);
+    expect(browser.page.text.match(/(?:href|action)="[^"]*"/g)!.join()).not.toContain(secret);
+  }
+});
+
+test('the cookie with the paths of keys is bounded', async () => {
+  const browser = new Browser();
+  const ask = (text: string) => browser.get(`/login?return_to=${encodeURIComponent(path(text))}`);
+  for (const text of ['1', '2', '3', '4', '5', '6', 'x'.repeat(1500), 'y'.repeat(3000)]) await ask(text);
+  expect(browser.cookies.get('gamewharf_secret_paths')).toBe('');
+  await ask('x'.repeat(1500));
+  await ask('short');
+  expect(browser.cookies.get('gamewharf_secret_paths')!.split('&')).toHaveLength(2);
 });
 
 test('the key of an account that verified the buyer is not unclaimed', async () => {
@@ -178,7 +227,7 @@ test('a signed-in player adds the game to the library once', async () => {
   const visitor = new Browser();
   await visitor.get(path());
   const { location } = await visitor.submit(`${path()}/claim`);
-  expect(location).toBe(`/login?return_to=${encodeURIComponent(path())}`);
+  expect(location).toMatch(SIGN_IN);
   const reader = await make.user();
   const browser = await browserOf(reader);
   await browser.get(path());

@@ -64,6 +64,17 @@ test('passwords aren’t kept, and a form with nothing else leads back to its pa
   expect(browser.page.text).toContain('href="/login?return_to=%2Fuser%2Fsettings%2Fdata%3Ffrom%3Dmenu"');
 });
 
+test('the sign-in link contains no key', async () => {
+  await browser.get(NEW);
+  const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'x' };
+  await endSessions();
+  await browser.post(COLLECTIONS, fields, { referer: `${baseUrl()}/download/SECRET` });
+  expect(browser.page.text).not.toContain('SECRET');
+  const [, path] = /href="(\/login\?[^"]*)"/.exec(browser.page.text)!;
+  await browser.get(path!);
+  expect(browser.fieldsOf('/login').return_to).toBe('/download/SECRET');
+});
+
 test('the sign-in link never leads to another host', async () => {
   await browser.get(NEW);
   const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'x' };

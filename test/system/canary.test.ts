@@ -158,10 +158,12 @@ async function ask(method: string, path: string, headers: Record<string, string>
   }
 }
 
-// Pages read no credential from a URL. A redirect to the sign-in page contains the original path, without `api_key`.
+// Pages read no credential from a URL. A redirect to the sign-in page contains the original path, without `api_key`,
+// unless the path contains a secret.
 const isPage = (path: string) =>
   /^\/((user|login|logout|docs|developers|forgot-password|sign-up|setup|links|download)\b|\?|$)/.test(path);
-const returnTo = (path: string) => (isPage(path) ? encodeURIComponent(path) : '');
+const returnTo = (path: string) =>
+  isPage(path) && !/^\/(links|download)\b/.test(path) ? encodeURIComponent(path) : '';
 
 async function askRaw(bytes: string) {
   for (const base of bases) {

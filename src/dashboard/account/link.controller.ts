@@ -7,7 +7,7 @@ import { PasswordQueue } from '../../auth/sign-in/password-queue';
 import { Audit, type AuditEvent } from '../../audit/audit';
 import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/errors/api-error';
-import { Form } from '../../platform/input/form';
+import { Form, withQuery } from '../../platform/input/form';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { type FoundLink, LinksService } from '../../users/links/links.service';
 import { type FormResult, seeOther } from '../layout/layout';
@@ -44,7 +44,13 @@ export class LinkController {
     @Res({ passthrough: true }) res: Response,
     @CurrentVisitor() visitor: Visitor,
   ) {
-    return this.page(await this.find(token, req, res), token, visitor);
+    const link = await this.find(token, req, res);
+    const path = linkPath(token);
+    if (link.purpose === 'verify_email' && visitor.user?.id !== link.user_id) {
+      const return_to = this.returnPath.refer(req, res, path);
+      return signInToVerifyPage(link, withQuery('/login', { return_to }));
+    }
+    return this.page(link, token, visitor);
   }
 
   @Post()
@@ -100,8 +106,6 @@ export class LinkController {
 
   private page(link: FoundLink, token: string, visitor: Visitor, result?: FormResult) {
     const path = linkPath(token);
-    if (link.purpose === 'verify_email' && visitor.user?.id !== link.user_id)
-      return signInToVerifyPage(link, new SignInRequired(path).location);
     if (this.settings.TRUSTED_IDENTITY_HEADER && link.purpose !== 'verify_email')
       return signInElsewherePage(this.settings);
     const needsPassword = this.needsPassword(link, visitor);

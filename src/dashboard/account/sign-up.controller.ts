@@ -14,7 +14,6 @@ import { LinkRequests } from '../../users/links/link-requests.service';
 import { AS_TYPED, changeForm, field, hasProblems, type Problems } from '../layout/fields';
 import { html } from '../layout/html';
 import { type Page, seeOther } from '../layout/layout';
-import { localPath } from '../layout/local-path';
 import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
 import { ReturnPath } from '../layout/return-path';
 import { CurrentVisitor, type Visitor } from '../layout/visitor';
@@ -45,8 +44,8 @@ export class SignUpController {
   ) {}
 
   @Get()
-  async form(@PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
-    const return_to = localPath(query.text('return_to'));
+  async form(@Req() req: Request, @PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
+    const return_to = this.returnPath.read(req, query.text('return_to'));
     if (visitor.user) return seeOther(return_to);
     return (await this.requests.areSent())
       ? formPage(visitor, { return_to, email: '', username: '', problems: {} })
@@ -63,7 +62,7 @@ export class SignUpController {
     @FormFields() form: Form,
     @CurrentVisitor() visitor: Visitor,
   ) {
-    const return_to = localPath(form.text('return_to'));
+    const return_to = this.returnPath.read(req, form.text('return_to'));
     const email = (form.text('email') ?? '').trim();
     const username = (form.text('username') ?? '').trim();
     const password = form.text('new_password') ?? '';

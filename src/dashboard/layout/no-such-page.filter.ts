@@ -5,6 +5,7 @@ import { ApiError } from '../../platform/errors/api-error';
 import { RequestLog } from '../../platform/observability/request-log';
 import { Layout, seeOther } from './layout';
 import { PageErrorFilter } from './page-error.filter';
+import { ReturnPath } from './return-path';
 import { Visitors } from './visitors';
 import { wantsPage } from './page.guard';
 
@@ -25,9 +26,10 @@ export class NoSuchPageFilter implements ExceptionFilter {
   constructor(
     layout: Layout,
     log: RequestLog,
+    returnPath: ReturnPath,
     private readonly visitors: Visitors,
   ) {
-    this.pages = new PageErrorFilter(layout, log);
+    this.pages = new PageErrorFilter(layout, log, returnPath);
     this.others = new ErrorFilter(log);
   }
 

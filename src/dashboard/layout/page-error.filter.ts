@@ -2,9 +2,11 @@ import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common'
 import type { Request, Response } from 'express';
 import { sendError } from '../../platform/output/response';
 import type { ApiError } from '../../platform/errors/api-error';
+import { withQuery } from '../../platform/input/form';
 import { RequestLog } from '../../platform/observability/request-log';
 import { html } from './html';
 import { Layout, type Page, seeOther } from './layout';
+import { ReturnPath } from './return-path';
 import { SessionEnded, SignInRequired, wantsPage } from './page.guard';
 import { sessionEndedPage } from './session-ended.page';
 import { readVisitor } from './visitor';
@@ -24,18 +26,20 @@ export class PageErrorFilter implements ExceptionFilter {
   constructor(
     private readonly layout: Layout,
     private readonly log: RequestLog,
+    private readonly returnPath: ReturnPath,
   ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     if (error instanceof SignInRequired) {
-      seeOther(error.location).sendTo(res);
+      seeOther(this.signInPath(req, res, error.return_to)).sendTo(res);
       return;
     }
     if (error instanceof SessionEnded) {
       const visitor = readVisitor(req);
-      this.layout.show(visitor, sessionEndedPage(visitor, error.form)).sendTo(res);
+      const signIn = this.signInPath(req, res, error.form.page);
+      this.layout.show(visitor, sessionEndedPage(visitor, error.form, signIn)).sendTo(res);
       return;
     }
     if (!wantsPage(req)) {
@@ -45,6 +49,10 @@ export class PageErrorFilter implements ExceptionFilter {
     sendError(this.log, res, error, (_res, failure) =>
       this.layout.show(readVisitor(req), errorPage(req.path, failure)).sendTo(res),
     );
+  }
+
+  private signInPath(req: Request, res: Response, path: string | undefined): string {
+    return withQuery('/login', { return_to: path && this.returnPath.refer(req, res, path) });
   }
 }
 

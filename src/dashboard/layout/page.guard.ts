@@ -22,10 +22,6 @@ export class SignInRequired extends Error {
   constructor(readonly return_to?: string) {
     super('sign-in required');
   }
-
-  get location(): string {
-    return this.return_to ? `/login?return_to=${encodeURIComponent(this.return_to)}` : '/login';
-  }
 }
 
 /** Thrown if a signed-in person's form arrives without their session, or in another one. */

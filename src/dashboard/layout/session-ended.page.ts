@@ -1,4 +1,3 @@
-import { withQuery } from '../../platform/input/form';
 import { html, type Html } from './html';
 import { formToken, type Page } from './layout';
 import { descriptionList, inWords } from './components';
@@ -24,14 +23,12 @@ const ENDED = { title: 'Your session has ended', status: 403, single: true };
  * entered; then they see what would be sent, and send it. A form without entries, such as a button that deletes
  * something, doesn't show what it would do, so it isn't sent again: the person opens its page.
  */
-export function sessionEndedPage(visitor: Visitor | undefined, form: LateForm): Page {
+export function sessionEndedPage(visitor: Visitor | undefined, form: LateForm, signInPath: string): Page {
   const isEmpty = form.fields.every(([, value]) => value === '');
   if (visitor?.user)
     return isEmpty ? openAgainPage(form) : sendAgainPage(visitor, visitor.user.username, form);
-  return isEmpty ? signInPage(form) : signInFirstPage(form);
+  return isEmpty ? signInPage(signInPath) : signInFirstPage(form, signInPath);
 }
-
-const signInPath = ({ page }: LateForm) => withQuery('/login', { return_to: page });
 
 const openAgainPage = ({ page }: LateForm): Page => ({
   ...ENDED,
@@ -43,20 +40,20 @@ const openAgainPage = ({ page }: LateForm): Page => ({
     <p class="buttons"><a class="button" href="${page}">Open the page</a></p>`,
 });
 
-const signInPage = (form: LateForm): Page => ({
+const signInPage = (signInPath: string): Page => ({
   ...ENDED,
   main: html`<h1>${ENDED.title}</h1>
     <p>Nothing was changed. Sign in again, and then repeat the last step.</p>
-    <p class="buttons"><a class="button" href="${signInPath(form)}">Sign in</a></p>`,
+    <p class="buttons"><a class="button" href="${signInPath}">Sign in</a></p>`,
 });
 
-const signInFirstPage = (form: LateForm): Page => ({
+const signInFirstPage = (form: LateForm, signInPath: string): Page => ({
   ...ENDED,
   main: html`<h1>${ENDED.title}</h1>
     <p>Nothing was changed. This page keeps what you entered, except passwords:</p>
     ${entries(form.fields)}
     <ol>
-      <li><a href="${signInPath(form)}" target="_blank" rel="noopener">Sign in in a new tab</a></li>
+      <li><a href="${signInPath}" target="_blank" rel="noopener">Sign in in a new tab</a></li>
       <li>Come back to this tab, and continue.</li>
     </ol>
     <form method="post" action="${form.action}">

@@ -19,7 +19,8 @@ import { seeOther } from '../layout/layout';
 import { ForBrowsers, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
-import { IDENTITIES_PATH, localPath } from '../layout/local-path';
+import { HOME, IDENTITIES_PATH } from '../layout/local-path';
+import { ReturnPath } from '../layout/return-path';
 import { ProviderSignIn } from './provider-sign-in';
 import { PROVIDER_PATH, providerProblemPage } from './sign-in.page';
 
@@ -32,6 +33,7 @@ export class ProviderController {
     private readonly identities: IdentitiesService,
     private readonly requests: ProviderSignIn,
     private readonly visitors: Visitors,
+    private readonly returnPath: ReturnPath,
     private readonly settings: Settings,
     private readonly audit: Audit,
   ) {}
@@ -47,7 +49,7 @@ export class ProviderController {
     @CurrentVisitor() visitor: Visitor,
   ) {
     this.requireProvider();
-    const return_to = localPath(query.text('return_to'));
+    const return_to = this.returnPath.read(req, query.text('return_to'));
     if (visitor.user && query.isChecked('again'))
       return seeOther(await this.requests.begin(req, res, visitor, { return_to, confirms: visitor.user.id }));
     if (visitor.user) return seeOther(return_to);
@@ -67,11 +69,12 @@ export class ProviderController {
     const found = this.requests.takeRequest(req, res, visitor);
     if (!found) return this.problem('This sign-in has expired, or it began in another browser or tab.');
     const { request, return_to, connects, confirms } = found;
+    const reference = this.returnPath.refer(req, res, return_to);
     // A user who signed out in between, or as someone else, connects nothing.
     if (connects !== undefined && connects !== visitor.user?.id)
-      return this.problem('You are no longer signed in as the user who connects the account.', return_to);
+      return this.problem('You are no longer signed in as the user who connects the account.', reference);
     if (confirms !== undefined && confirms !== visitor.user?.id)
-      return this.problem('You are no longer signed in as the user who signs in again.', return_to);
+      return this.problem('You are no longer signed in as the user who signs in again.', reference);
     req.exchange.takesLong();
     const query = new URL(req.originalUrl, 'http://here.invalid').search;
     let account: ProviderAccount;
@@ -85,7 +88,7 @@ export class ProviderController {
         error.isCanceled
           ? `You canceled the sign-in with ${this.provider.name}.`
           : `The response of ${this.provider.name} isn’t valid, or it has expired.`,
-        return_to,
+        reference,
       );
     }
     if (connects !== undefined) return this.confirm(res, visitor, account);
@@ -93,7 +96,7 @@ export class ProviderController {
     if (confirms !== undefined && confirms !== known?.user_id)
       return this.problem(
         `This ${this.provider.name} account isn’t connected to your account here.`,
-        return_to,
+        reference,
       );
     if (known) return this.signIn(req, res, visitor, known, account, return_to);
     // A user who has signed in in the meantime connects the account, as its page explains.
@@ -109,6 +112,7 @@ export class ProviderController {
     return_to: string,
   ) {
     const { name } = this.provider;
+    const reference = this.returnPath.refer(req, res, return_to);
     const unconnected = (reason: string) =>
       this.problem(
         html`<p>${reason}</p>
@@ -116,7 +120,7 @@ export class ProviderController {
             If you have an account at ${this.settings.STORE_NAME}, sign in to it once without ${name}, and
             connect it under “Connected providers”.
           </p>`,
-        return_to,
+        reference,
       );
     if (!this.settings.OIDC_SIGN_UP)
       return unconnected(`Your ${name} account isn’t connected to an account here.`);
@@ -155,8 +159,8 @@ export class ProviderController {
     return seeOther(IDENTITIES_PATH);
   }
 
-  private problem(problem: string | Html, return_to = '/user/settings') {
-    return providerProblemPage(typeof problem === 'string' ? html`<p>${problem}</p>` : problem, return_to);
+  private problem(problem: string | Html, reference = HOME) {
+    return providerProblemPage(typeof problem === 'string' ? html`<p>${problem}</p>` : problem, reference);
   }
 
   private requireProvider(): void {

@@ -13,7 +13,8 @@ import { type FormResult, homePath, seeOther } from '../layout/layout';
 import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
-import { HOME, localPath } from '../layout/local-path';
+import { HOME } from '../layout/local-path';
+import { ReturnPath } from '../layout/return-path';
 import { ProviderSignIn } from './provider-sign-in';
 import { signedOutPage, signInElsewherePage, signInPage, notSignedIn } from './sign-in.page';
 import { SignInService } from '../../auth/sign-in/sign-in.service';
@@ -30,6 +31,7 @@ export class SignInController {
     private readonly audit: Audit,
     private readonly provider: IdentityProvider,
     private readonly providerSignIn: ProviderSignIn,
+    private readonly returnPath: ReturnPath,
   ) {}
 
   @Get('login')
@@ -40,12 +42,12 @@ export class SignInController {
     @PageQuery() query: Form,
     @CurrentVisitor() visitor: Visitor,
   ) {
-    const return_to = localPath(query.text('return_to'));
+    const return_to = this.returnPath.read(req, query.text('return_to'));
     if (visitor.user) return seeOther(return_to);
     if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
     if (this.settings.OIDC_ONLY)
       return seeOther(await this.providerSignIn.begin(req, res, visitor, { return_to }));
-    return this.page(visitor, return_to);
+    return this.page(req, res, visitor, return_to);
   }
 
   @Post('login')
@@ -60,18 +62,18 @@ export class SignInController {
   ) {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
     if (this.settings.OIDC_ONLY) return seeOther('/login');
-    const return_to = localPath(form.text('return_to'));
+    const return_to = this.returnPath.read(req, form.text('return_to'));
     const name = (form.text('username') ?? '').trim();
     const password = form.text('password') ?? '';
     if (name === '' || password === '' || name.length > 320 || password.length > MAX_PASSWORD)
-      return this.page(visitor, return_to, {
+      return this.page(req, res, visitor, return_to, {
         name,
         status: 400,
         problem: 'Enter your username and password.',
       });
     const result = await this.signIns.signIn(name, password, req);
     if (result.user_id === undefined)
-      return this.page(visitor, return_to, {
+      return this.page(req, res, visitor, return_to, {
         name,
         ...notSignedIn(result, 'The username or password is incorrect.'),
       });
@@ -115,10 +117,16 @@ export class SignInController {
     return signedOutPage();
   }
 
-  private async page(visitor: Visitor, return_to: string, result: { name?: string } & FormResult = {}) {
+  private async page(
+    req: Request,
+    res: Response,
+    visitor: Visitor,
+    return_to: string,
+    result: { name?: string } & FormResult = {},
+  ) {
     const page = signInPage(
       visitor,
-      return_to,
+      { return_to, reference: this.returnPath.refer(req, res, return_to) },
       this.settings.STORE_NAME,
       result,
       this.demo.access,

@@ -13,33 +13,37 @@ export const PROVIDER_PATH = '/login/provider';
 
 export const signInPage = (
   visitor: Visitor,
-  return_to: string,
+  /** `reference` is its value in a URL. */
+  { return_to, reference }: { return_to: string; reference: string },
   store: string,
   { name = '', problem, ...response }: { name?: string } & FormResult,
   demo: DemoAccess | undefined,
   provider: string | undefined,
   mayOpenAccounts: boolean,
-): Page => ({
-  title: 'Sign in',
-  section: PATH,
-  ...response,
-  single: true,
-  main: html`<h1>Sign in</h1>
-    ${problem && alert(problem)}
-    ${provider !== undefined && html`<p>${linkButton(withQuery(PROVIDER_PATH, { return_to }), `Sign in with ${provider}`)}</p>`}
-    ${changeForm(
-      visitor,
-      { action: PATH, button: 'Sign in' },
-      html`<input type="hidden" name="return_to" value="${return_to}" />
-        ${field({ id: 'username', label: 'Username or email address', value: name, ...AS_TYPED, autocomplete: 'username', maxlength: 320, autofocus: name === '' })}
-        ${passwordField('Password', name !== '')}`,
-    )}
-    ${demo?.password && html`<p>This is the demo store. Use the username and password that <code>npm start</code> printed.</p>`}
-    <p class="muted">
-      Use your ${store} account. <a href="/forgot-password">Forgot your password?</a>
-      ${mayOpenAccounts && html`<a href="${withQuery('/sign-up', { return_to: return_to === HOME ? undefined : return_to })}">Sign up</a>`}
-    </p>`,
-});
+): Page => {
+  const back = { return_to: return_to === HOME ? undefined : reference };
+  return {
+    title: 'Sign in',
+    section: PATH,
+    ...response,
+    single: true,
+    main: html`<h1>Sign in</h1>
+      ${problem && alert(problem)}
+      ${provider !== undefined && html`<p>${linkButton(withQuery(PROVIDER_PATH, { return_to: reference }), `Sign in with ${provider}`)}</p>`}
+      ${changeForm(
+        visitor,
+        { action: PATH, button: 'Sign in' },
+        html`<input type="hidden" name="return_to" value="${return_to}" />
+          ${field({ id: 'username', label: 'Username or email address', value: name, ...AS_TYPED, autocomplete: 'username', maxlength: 320, autofocus: name === '' })}
+          ${passwordField('Password', name !== '')}`,
+      )}
+      ${demo?.password && html`<p>This is the demo store. Use the username and password that <code>npm start</code> printed.</p>`}
+      <p class="muted">
+        Use your ${store} account. <a href="/forgot-password">Forgot your password?</a>
+        ${mayOpenAccounts && html`<a href="${withQuery('/sign-up', back)}">Sign up</a>`}
+      </p>`,
+  };
+};
 
 export const signInElsewherePage = ({ STORE_NAME, STORE_URL }: Settings): Page => ({
   title: 'Sign in',
@@ -62,13 +66,13 @@ export const signedOutPage = (provider?: { name: string; url: string }): Page =>
 });
 
 /** The page after a failed sign-in with the provider. */
-export const providerProblemPage = (problem: Part, return_to: string): Page => ({
+export const providerProblemPage = (problem: Part, reference: string): Page => ({
   title: 'Sign in',
   status: 403,
   single: true,
   main: html`<h1>Sign in</h1>
     <div class="alert" role="alert">${problem}</div>
-    <p class="buttons">${linkButton(withQuery(PATH, { return_to }), 'Try again', '', '')}</p>`,
+    <p class="buttons">${linkButton(withQuery(PATH, { return_to: reference }), 'Try again', '', '')}</p>`,
 });
 
 export const notSignedIn = ({ seconds }: { seconds?: number }, problem: string): FormResult =>
