@@ -361,6 +361,34 @@ describe('a forgotten password', () => {
     expect(await canSignIn(user.username, PASSWORD)).toBe(true);
   });
 
+  test('returns to the page of the key from which the visitor went to sign in, but not the next time', async () => {
+    const { key } = await make.downloadKey({ game: await make.game({ owner: user }) });
+    const browser = new Browser();
+    await browser.get(`/download/${key}`);
+    await browser.submit(`/download/${key}/claim`);
+    await browser.get(browser.page.location!);
+    const [, path] = /href="(\/forgot-password[^"]*)"/.exec(browser.page.text)!;
+    expect(path).not.toContain(key);
+    await browser.get(path!);
+    await browser.submit('/forgot-password', { username: '' });
+    await browser.submit('/forgot-password', { username: user.username });
+    const link = await sentLink();
+    await browser.get(pathOf(link));
+    await browser.submit(pathOf(link), { new_password: NEW_PASSWORD });
+    expect(browser.page.location).toBe(`/download/${key}`);
+    expect(browser.cookies.has('gamewharf_return_to')).toBe(false);
+  });
+
+  test('requested again from elsewhere, it returns to no earlier page', async () => {
+    const browser = new Browser();
+    await browser.get('/forgot-password?return_to=%2Fuser%2Fgames');
+    await browser.submit('/forgot-password', { username: user.username });
+    expect(browser.cookies.has('gamewharf_return_to')).toBe(true);
+    await forget(user.username, browser);
+    expect(browser.cookies.has('gamewharf_return_to')).toBe(false);
+    await requested();
+  });
+
   test.each(['', 'x'.repeat(321), 'nul\0'])('rejects the name %j', async (name) => {
     expect((await forget(name)).status).toBe(400);
   });

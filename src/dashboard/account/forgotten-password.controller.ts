@@ -1,4 +1,5 @@
-import { Controller, Get, Post } from '@nestjs/common';
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { Public } from '../../auth/access/access';
 import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/errors/api-error';
@@ -9,7 +10,8 @@ import { LinkRequests } from '../../users/links/link-requests.service';
 import { AS_TYPED, changeForm, field } from '../layout/fields';
 import { html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
-import { ForBrowsers, FormFields, Pages } from '../layout/page';
+import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
+import { ReturnPath } from '../layout/return-path';
 import { alert } from '../layout/components';
 import { CurrentVisitor, type Visitor } from '../layout/visitor';
 import { signInElsewherePage } from '../sign-in/sign-in.page';
@@ -24,27 +26,41 @@ const MAX_NAME = 320;
 export class ForgottenPasswordController {
   constructor(
     private readonly requests: LinkRequests,
+    private readonly returnPath: ReturnPath,
     private readonly settings: Settings,
   ) {}
 
   @Get()
-  async form(@CurrentVisitor() visitor: Visitor): Promise<Page> {
+  async form(
+    @Req() req: Request,
+    @PageQuery() query: Form,
+    @CurrentVisitor() visitor: Visitor,
+  ): Promise<Page> {
     this.requirePasswords();
     if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
-    return (await this.requests.areSent()) ? formPage(visitor) : this.contact();
+    return (await this.requests.areSent())
+      ? formPage(visitor, this.returnPath.read(req, query.text('return_to')))
+      : this.contact();
   }
 
   /** The response and its time are the same for every name, because the account is looked up afterwards. */
   @Post()
   @ForBrowsers()
   @SignInAttempt()
-  async request(@FormFields() form: Form, @CurrentVisitor() visitor: Visitor): Promise<Page> {
+  async request(
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @FormFields() form: Form,
+    @CurrentVisitor() visitor: Visitor,
+  ): Promise<Page> {
     this.requirePasswords();
     if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
+    const return_to = this.returnPath.read(req, form.text('return_to'));
     const name = (form.text('username') ?? '').trim();
     if (name === '' || name.length > MAX_NAME || !isStorable(name))
-      return formPage(visitor, { status: 400, problem: 'Enter your username or email address.' });
+      return formPage(visitor, return_to, { status: 400, problem: 'Enter your username or email address.' });
     if (!(await this.requests.areSent())) return this.contact();
+    this.returnPath.store(res, return_to);
     this.requests.forgottenPassword(name);
     return sentPage(
       'Check your email',
@@ -62,7 +78,7 @@ export class ForgottenPasswordController {
   }
 }
 
-const formPage = (visitor: Visitor, { problem, ...response }: FormResult = {}): Page => ({
+const formPage = (visitor: Visitor, return_to: string, { problem, ...response }: FormResult = {}): Page => ({
   title: 'Forgot your password?',
   ...response,
   single: true,
@@ -72,13 +88,13 @@ const formPage = (visitor: Visitor, { problem, ...response }: FormResult = {}): 
     ${changeForm(
       visitor,
       { action: FORGOTTEN_PASSWORD_PATH, button: 'Send the link', back: '/login' },
-      field({
-        id: 'username',
-        label: 'Username or verified email address',
-        ...AS_TYPED,
-        autocomplete: 'username',
-        maxlength: MAX_NAME,
-        autofocus: true,
-      }),
+      html`<input type="hidden" name="return_to" value="${return_to}" /> ${field({
+          id: 'username',
+          label: 'Username or verified email address',
+          ...AS_TYPED,
+          autocomplete: 'username',
+          maxlength: MAX_NAME,
+          autofocus: true,
+        })}`,
     )}`,
 });

@@ -81,7 +81,7 @@ export class LinkController {
     if (purpose === 'set_password') record('user.password_set');
     if (purpose === 'sign_up') record('user.signed_up');
     record('user.signed_in');
-    return seeOther(purpose === 'sign_up' ? this.returnPath.take(req, res) : HOME);
+    return seeOther(purpose === 'sign_in' ? HOME : this.returnPath.take(req, res));
   }
 
   private async enter(link: FoundLink, password_hash: string | undefined) {

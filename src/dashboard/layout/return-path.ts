@@ -48,7 +48,8 @@ export class ReturnPath {
   /** Stores the path for a visitor who continues with a link from an email. */
   store(res: Response, path: string): void {
     const text = encodeURIComponent(path);
-    if (path !== HOME && text.length <= MAX_COOKIE) this.cookies.set(res, AFTER_LINK, text, DAY_SECONDS);
+    if (path === HOME || text.length > MAX_COOKIE) this.cookies.set(res, AFTER_LINK, '', 0);
+    else this.cookies.set(res, AFTER_LINK, text, DAY_SECONDS);
   }
 
   /** Returns the path that `store` stored, and removes it. */

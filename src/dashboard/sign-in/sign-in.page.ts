@@ -39,7 +39,7 @@ export const signInPage = (
       )}
       ${demo?.password && html`<p>This is the demo store. Use the username and password that <code>npm start</code> printed.</p>`}
       <p class="muted">
-        Use your ${store} account. <a href="/forgot-password">Forgot your password?</a>
+        Use your ${store} account. <a href="${withQuery('/forgot-password', back)}">Forgot your password?</a>
         ${mayOpenAccounts && html`<a href="${withQuery('/sign-up', back)}">Sign up</a>`}
       </p>`,
   };
