@@ -290,6 +290,9 @@ describe('sales, refunds and tokens', () => {
     expect(await token({ game_id: 99 })).toEqual({ errors: ['invalid game'] });
     expect(await token({ user_id: 99 })).toEqual({ errors: ['invalid user'] });
     expect(await token({ scope: 'profile:me sudo' })).toEqual({ errors: ['unknown scopes: sudo'] });
+    expect(await token({ expires: -1, scopes: 'profile:me' })).toEqual({
+      errors: ['expires is an unknown field', 'scopes is an unknown field'],
+    });
   });
 });
 
@@ -506,6 +509,15 @@ describe('quirks of the live site', () => {
       body: { empty_lists: 'object', download_key_required: false },
     });
     expect(await get('/uploads/20/download', 'player-key')).toMatchObject({ status: 302 });
+  });
+
+  test('an unknown field changes none', async () => {
+    const json = { empty_lists: 'array', download_key_requierd: false };
+    expect(await call('PUT', '/mock/quirks', { json })).toEqual({
+      status: 400,
+      body: { errors: ['download_key_requierd is an unknown field'] },
+    });
+    expect(await get('/mock/quirks')).toEqual({ status: 200, body: LIVE });
   });
 });
 

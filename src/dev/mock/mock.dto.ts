@@ -102,6 +102,7 @@ export class FaultRequest {
   then: FaultResponse;
 }
 
+@OnlyKnownFields
 export class QuirksRequest {
   @NonEmptyText('What an empty list of a response is', { required: false })
   @OneOf(['object', 'array'])
@@ -111,6 +112,8 @@ export class QuirksRequest {
   download_key_required?: boolean;
 }
 
+/** A misspelled optional field would leave its default. */
+@OnlyKnownFields
 export class MockTokenRequest {
   @Id('ID of the player')
   user_id: number;
