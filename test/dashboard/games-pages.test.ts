@@ -375,6 +375,19 @@ describe('keys of a game', () => {
       expect(shown()).toEqual(ids.friends);
       expect((await browser.get(`${at}/revoke?label=Press`)).location).toBe(at);
     });
+
+    test('finds and revokes those whose label has a character that the page leaves out', async () => {
+      const { id } = await make.downloadKey({ game: own, label: 'Re\u202eview' });
+      await browser.get(at);
+      const [, label] = /<option value="([^"]*)"\s*>Review</.exec(browser.page.text)!;
+      await browser.get(`${at}?${new URLSearchParams({ label: label! })}`);
+      expect(shown()).toEqual([id]);
+      expect(browser.words).not.toContain('\u202e');
+      await browser.get(`${at}/revoke?${new URLSearchParams({ label: label! })}`);
+      await browser.submit(`${at}/revoke`);
+      await browser.follow();
+      expect(browser.words).toContain('1 key was revoked.');
+    });
   });
 
   test('are available only to editors of the game', async () => {
