@@ -1,3 +1,6 @@
+/** One in this many users is a developer, starting with the first. */
+export const USERS_PER_DEVELOPER = 10;
+
 /** The defaults and help texts of the options of `demo`. */
 export const DEMO_NUMBERS = {
   seed: [1, 'seed of the generator; a different number produces a different store'],

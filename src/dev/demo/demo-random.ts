@@ -22,3 +22,9 @@ export function seedRandom(seed: number, what: string, id: number) {
 }
 
 export type Random = ReturnType<typeof seedRandom>;
+
+/** A number from 1 to `count`, except one. */
+export function chooseOther(random: Random, count: number, excluded: number): number {
+  const chosen = 1 + random.below(count);
+  return chosen === excluded ? 1 + (chosen % count) : chosen;
+}
