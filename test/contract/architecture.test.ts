@@ -211,26 +211,6 @@ test('only the composition root reads the environment', () => {
   ]);
 });
 
-// A release of Nest may change them without notice: those who upgrade have one file to compare.
-test('only one file imports private parts of Nest', () => {
-  const importing = files.filter((file) =>
-    /'@nestjs\/[\w-]+\/[^']+'/.test(readFileSync(join(src, file), 'utf8')),
-  );
-  expect(importing).toEqual([join('platform', 'server', 'routes.ts')]);
-});
-
-// A release of Node, Express or pg may change these parts: tests of the three files notice it.
-test('three files use private parts of other packages', () => {
-  const PRIVATE =
-    /\b_storeHeader\b|\bhttpAllowHalfOpen\b|\btrust proxy fn\b|\bstack\b.*\brouter\b|\brouter\b.*\bstack\b|from 'pg-protocol'/;
-  const using = files.filter((file) => PRIVATE.test(readFileSync(join(src, file), 'utf8')));
-  expect(using.toSorted()).toEqual(
-    ['database/pool/pipeline.ts', 'output/response.ts', 'server/express.adapter.ts'].map((file) =>
-      join('platform', file),
-    ),
-  );
-});
-
 // The statements are in the service of the folder that owns the table.
 test('pages, commands and the legacy API contain no SQL', () => {
   const SQL =
