@@ -14,6 +14,7 @@ import { bind, statement } from '../platform/database/statement';
 import { ApiError } from '../platform/errors/api-error';
 import { BuildFolders } from '../uploads/build-folders';
 import { FileQuota } from '../uploads/file-quota.service';
+import { UploadParts } from '../uploads/sessions/upload-parts.service';
 import { UploadSessions } from '../uploads/sessions/upload-sessions.service';
 import { BuildFileError } from '../wharf/pwr/build-file-error';
 import { ADD_EVENT } from './build-events.service';
@@ -99,6 +100,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly database: Database,
     private readonly queue: BuildQueue,
     private readonly sessions: UploadSessions,
+    private readonly parts: UploadParts,
     private readonly quota: FileQuota,
     private readonly folders: BuildFolders,
     private readonly failures: BuildFailures,
@@ -194,8 +196,8 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     const built = await processBuild(
       {
         storage: this.storageSettings(),
-        signature: await this.sessions.parts(signature_session),
-        patch: await this.sessions.parts(patch_session),
+        signature: await this.parts.list(signature_session),
+        patch: await this.parts.list(patch_session),
         parent: parentIn(job),
         keys,
         folder,

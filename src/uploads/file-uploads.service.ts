@@ -13,6 +13,7 @@ import { newFileKey } from './file-keys';
 import { FileQuota } from './file-quota.service';
 import { FileUpload, FILE_UPLOAD_LIFETIME } from './file-upload.entity';
 import { recordFile } from './files.service';
+import { UploadParts } from './sessions/upload-parts.service';
 import { isComplete, UploadSessions } from './sessions/upload-sessions.service';
 import { UnusedFiles } from './unused-files.service';
 import { Upload } from './upload.entity';
@@ -115,6 +116,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     private readonly database: Database,
     private readonly quota: FileQuota,
     private readonly sessions: UploadSessions,
+    private readonly parts: UploadParts,
     private readonly unused: UnusedFiles,
     private readonly uploads: UploadEditsService,
     private readonly signatures: BuildSignatures,
@@ -238,7 +240,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     const { id, game_id } = file;
     const file_key = newFileKey(file);
     await this.unused.announce(file_key);
-    const content = await this.sessions.store(id, file_key, this.stopping.signal);
+    const content = await this.parts.copy(id, file_key, this.stopping.signal);
     const stored = { file_key, ...content };
     let result: Recorded;
     try {

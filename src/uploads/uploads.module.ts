@@ -21,6 +21,7 @@ import { FilesController } from './files.controller';
 import { FileUploadsService } from './file-uploads.service';
 import { FilesService } from './files.service';
 import { UploadSessionsController } from './sessions/upload-sessions.controller';
+import { UploadParts } from './sessions/upload-parts.service';
 import { UploadSessions } from './sessions/upload-sessions.service';
 import { createStorage } from './storage/create-storage';
 import { FileStorage } from './storage/file-storage';
@@ -45,6 +46,7 @@ import { UploadsService } from './uploads.service';
     BuildPruning,
     FileResponses,
     UploadSessions,
+    UploadParts,
     UnusedFiles,
     UploadEditsService,
     FileUploadsService,
@@ -61,6 +63,7 @@ import { UploadsService } from './uploads.service';
     BuildPruning,
     FileStorage,
     UploadSessions,
+    UploadParts,
     UnusedFiles,
     UploadEditsService,
     FileUploadsService,

@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { UploadParts } from '../../src/uploads/sessions/upload-parts.service';
 import { MAX_SESSIONS, UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
 import { PartBody } from '../../src/uploads/sessions/part-body';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
@@ -82,6 +83,7 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
   let bucket: S3Double;
   let game: { id: number };
   const sessions = () => replica.get(UploadSessions);
+  const parts = () => replica.get(UploadParts);
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'sessions-'));
     bucket = await S3Double.open(theClock());
@@ -105,7 +107,7 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
   const content = async (id: string) => {
     const storage = replica.get(FileStorage);
     const chunks: Buffer[] = [];
-    for (const { file_key, size } of await sessions().parts(id))
+    for (const { file_key, size } of await parts().list(id))
       chunks.push(await joined(storage.read(file_key, 0, size)));
     return Buffer.concat(chunks);
   };
@@ -143,7 +145,7 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
     );
     expect(await put(location, file, 5 * BLOCK, file.length)).toEqual(reply(200));
     expect(file.equals(await content(id))).toBe(true);
-    const stored = await sessions().store(id, 'stored/file.bin', AbortSignal.timeout(5000));
+    const stored = await parts().copy(id, 'stored/file.bin', AbortSignal.timeout(5000));
     expect(stored.size).toBe(file.length);
     expect(file.equals(await joined(replica.get(FileStorage).read('stored/file.bin', 0, file.length)))).toBe(
       true,

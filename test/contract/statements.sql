@@ -3316,32 +3316,21 @@ UPDATE file_uploads SET leased_until = $1::timestamptz + interval '60000 ms' WHE
 SELECT g.user_id AS owner_id, pg_advisory_xact_lock(7305811, hashint8(g.user_id))::text AS locked
    FROM games g WHERE g.id = $1;
 
--- begin_upload_part: src/uploads/sessions/upload-sessions.service.ts
+-- begin_upload_part: src/uploads/sessions/upload-parts.service.ts
 -- parameters: file_key, start, session_id, max_bytes, now
 INSERT INTO upload_parts (session_id, file_key, start)
    SELECT s.id, $1, $2 FROM upload_sessions s JOIN games g ON g.id = s.game_id
    WHERE s.id = $3 AND s.received = $2 AND (SELECT coalesce(sum(o.received), 0) < 4::numeric * $4::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $5) RETURNING file_key;
 
--- create_upload_session: src/uploads/sessions/upload-sessions.service.ts
--- parameters: session_id, max_bytes, size, now, expires_at, game_id
-INSERT INTO upload_sessions (id, game_id, max_bytes, size, created_at, expires_at)
-   SELECT $1, g.id, $2, $3::bigint, $4, $5 FROM games g
-   WHERE g.id = $6 AND (SELECT count(*) < 100 FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $4) AND (SELECT coalesce(sum(o.received), 0) < 4::numeric * $2::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $4)
-   RETURNING id;
-
--- delete_upload_parts: src/uploads/sessions/upload-sessions.service.ts
+-- delete_upload_parts: src/uploads/sessions/upload-parts.service.ts
 -- parameters: id, keys
 DELETE FROM upload_parts WHERE session_id = $1 AND file_key = ANY ($2::text[]);
 
--- delete_upload_session: src/uploads/sessions/upload-sessions.service.ts
--- parameters: id
-DELETE FROM upload_sessions s WHERE id = $1 AND NOT EXISTS (SELECT FROM upload_parts WHERE session_id = s.id);
-
--- drop_upload_part: src/uploads/sessions/upload-sessions.service.ts
+-- drop_upload_part: src/uploads/sessions/upload-parts.service.ts
 -- parameters: id, key
 DELETE FROM upload_parts WHERE session_id = $1 AND file_key = $2;
 
--- end_upload_part: src/uploads/sessions/upload-sessions.service.ts
+-- end_upload_part: src/uploads/sessions/upload-parts.service.ts
 -- parameters: start, part_size, size, session_id, file_key
 WITH changed AS (
      UPDATE upload_sessions SET received = $1::bigint + $2, size = coalesce(size, $3::bigint)
@@ -3352,6 +3341,25 @@ WITH changed AS (
      WHERE session_id = $4 AND file_key = $5 AND EXISTS (SELECT FROM changed))
    SELECT received FROM changed;
 
+-- upload_part_keys: src/uploads/sessions/upload-parts.service.ts
+-- parameters: id
+SELECT file_key FROM upload_parts WHERE session_id = $1;
+
+-- upload_parts: src/uploads/sessions/upload-parts.service.ts
+-- parameters: id
+SELECT file_key, start, size FROM upload_parts WHERE session_id = $1 AND size IS NOT NULL ORDER BY start;
+
+-- create_upload_session: src/uploads/sessions/upload-sessions.service.ts
+-- parameters: session_id, max_bytes, size, now, expires_at, game_id
+INSERT INTO upload_sessions (id, game_id, max_bytes, size, created_at, expires_at)
+   SELECT $1, g.id, $2, $3::bigint, $4, $5 FROM games g
+   WHERE g.id = $6 AND (SELECT count(*) < 100 FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $4) AND (SELECT coalesce(sum(o.received), 0) < 4::numeric * $2::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $4)
+   RETURNING id;
+
+-- delete_upload_session: src/uploads/sessions/upload-sessions.service.ts
+-- parameters: id
+DELETE FROM upload_sessions s WHERE id = $1 AND NOT EXISTS (SELECT FROM upload_parts WHERE session_id = s.id);
+
 -- expire_upload_session: src/uploads/sessions/upload-sessions.service.ts
 -- parameters: id
 UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = $1;
@@ -3360,14 +3368,6 @@ UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = $1;
 -- parameters: now, last
 SELECT id FROM upload_sessions WHERE (expires_at <= $1 OR game_id IS NULL) AND id > $2
    ORDER BY id LIMIT 100;
-
--- upload_part_keys: src/uploads/sessions/upload-sessions.service.ts
--- parameters: id
-SELECT file_key FROM upload_parts WHERE session_id = $1;
-
--- upload_parts: src/uploads/sessions/upload-sessions.service.ts
--- parameters: id
-SELECT file_key, start, size FROM upload_parts WHERE session_id = $1 AND size IS NOT NULL ORDER BY start;
 
 -- upload_session: src/uploads/sessions/upload-sessions.service.ts
 -- parameters: session_id, now

@@ -1,5 +1,4 @@
-import { createHash, createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
-import { Readable } from 'node:stream';
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { deriveKey } from '../../auth/accounts/encryption';
@@ -10,39 +9,26 @@ import { bind, statement } from '../../platform/database/statement';
 import { apiError, badRequest, tooMany } from '../../platform/errors/api-error';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { LOCK_OWNER } from '../lock-owner';
-import { FileStorage } from '../storage/file-storage';
 import type { PartRange } from './content-range';
 import { KEPT_BLOCK_BYTES, type PartBody } from './part-body';
-import { type Part, readParts } from './read-parts';
+import { HAS_QUOTA, OF_OWNER } from './session-quota';
+import { MAX_PART_BYTES, UploadParts } from './upload-parts.service';
 import type { UploadSession } from './upload-session.entity';
 
-/** An object in the storage has at most this many bytes. */
-const MAX_PART_BYTES = 16 * 1024 * 1024;
 /**
  * Maximum number of parts of a file, in addition to one for each 256 KiB, the smallest part that the upload
  * tool sends.
  */
 const MAX_SMALL_PARTS = 1000;
 const LIFETIME_MS = 24 * 3600 * 1000;
-/**
- * Limits of the unfinished sessions for one owner's games: their number, and their bytes as a multiple of
- * FILES_MAX_BYTES.
- */
+/** Maximum number of unfinished sessions for one owner's games. */
 export const MAX_SESSIONS = 100;
-const MAX_STORED_FILES = 4;
 const SWEEP_INTERVAL_MS = 50_000;
 const SWEPT_TOGETHER = 100;
 
 export type Session = Pick<UploadSession, 'id' | 'game_id' | 'max_bytes' | 'size' | 'received'>;
 
 export const isComplete = ({ size, received }: Pick<Session, 'size' | 'received'>) => size === received;
-
-/** The unexpired sessions `o` of games with the owner of the game `g`. */
-const OF_OWNER =
-  'FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $now';
-
-/** SQL condition: the owner of the game `g` may store more parts. `$max_bytes`: FILES_MAX_BYTES. */
-const HAS_QUOTA = `(SELECT coalesce(sum(o.received), 0) < ${MAX_STORED_FILES}::numeric * $max_bytes::bigint ${OF_OWNER})`;
 
 const CREATE = statement<{ id: string }>(
   'create_upload_session',
@@ -63,38 +49,6 @@ const FIND_TO_WRITE = statement<Session & { parts: number; has_quota: boolean }>
    FROM (${SESSION}) s JOIN games g ON g.id = s.game_id`,
 );
 
-// A part is recorded before it is written, so that the object is found and deleted even if this process is
-// killed meanwhile. The quota is checked for each object, because a request may send a whole file.
-const BEGIN_PART = statement<{ file_key: string }>(
-  'begin_upload_part',
-  `INSERT INTO upload_parts (session_id, file_key, start)
-   SELECT s.id, $file_key, $start FROM upload_sessions s JOIN games g ON g.id = s.game_id
-   WHERE s.id = $session_id AND s.received = $start AND ${HAS_QUOTA} RETURNING file_key`,
-);
-
-// Only the first of two requests with the same part finds the session as both have read it.
-const END_PART = statement<{ received: number }>(
-  'end_upload_part',
-  `WITH changed AS (
-     UPDATE upload_sessions SET received = $start::bigint + $part_size, size = coalesce(size, $size::bigint)
-     WHERE id = $session_id AND received = $start
-       AND coalesce(size, $size) IS NOT DISTINCT FROM coalesce($size, size) RETURNING received),
-   kept AS (
-     UPDATE upload_parts SET size = $part_size
-     WHERE session_id = $session_id AND file_key = $file_key AND EXISTS (SELECT FROM changed))
-   SELECT received FROM changed`,
-);
-
-const DROP_PART = statement(
-  'drop_upload_part',
-  'DELETE FROM upload_parts WHERE session_id = $id AND file_key = $key',
-);
-
-const PARTS = statement<Part>(
-  'upload_parts',
-  'SELECT file_key, start, size FROM upload_parts WHERE session_id = $id AND size IS NOT NULL ORDER BY start',
-);
-
 const EXPIRE = statement(
   'expire_upload_session',
   `UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = $id`,
@@ -105,22 +59,14 @@ const EXPIRED = statement<{ id: string }>(
   `SELECT id FROM upload_sessions WHERE (expires_at <= $now OR game_id IS NULL) AND id > $last
    ORDER BY id LIMIT ${SWEPT_TOGETHER}`,
 );
-const KEYS = statement<{ file_key: string }>(
-  'upload_part_keys',
-  'SELECT file_key FROM upload_parts WHERE session_id = $id',
-);
-const DELETE_PARTS = statement(
-  'delete_upload_parts',
-  'DELETE FROM upload_parts WHERE session_id = $id AND file_key = ANY ($keys::text[])',
-);
 const DELETE_SESSION = statement(
   'delete_upload_session',
   `DELETE FROM upload_sessions s WHERE id = $id AND NOT EXISTS (SELECT FROM upload_parts WHERE session_id = s.id)`,
 );
 
 /**
- * Files that clients upload in parts, over one or many connections and to any replica. Parts are objects of the storage
- * until another service stores the complete file.
+ * Files that clients upload in parts, over one or many connections and to any replica. Their parts are stored until
+ * another service stores the complete file.
  */
 @Injectable()
 export class UploadSessions implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -131,7 +77,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
   constructor(
     private readonly settings: Settings,
     private readonly database: Database,
-    private readonly storage: FileStorage,
+    private readonly parts: UploadParts,
     private readonly clock: Clock,
     private readonly service: ServiceUrl,
     private readonly host: HttpAdapterHost,
@@ -222,62 +168,11 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
       throw tooMany('too many small parts');
     await body.skip(session.received - start);
     for (let at = session.received; at < end && !body.isCut; at += MAX_PART_BYTES)
-      if (!(await this.storePart(id, at, Math.min(MAX_PART_BYTES, end - at), size ?? null, body))) break;
+      if (!(await this.parts.store(id, at, Math.min(MAX_PART_BYTES, end - at), size ?? null, body))) break;
     const stored = await this.require(id);
     // A concurrent request may have sent another size first.
     requireWithin(stored, end, size);
     return stored;
-  }
-
-  private async storePart(
-    id: string,
-    start: number,
-    bytes: number,
-    size: number | null,
-    body: PartBody,
-  ): Promise<boolean> {
-    const key = `parts/${id}.${randomUUID()}`;
-    const part = { session_id: id, file_key: key, start };
-    const limits = { now: new Date(this.clock.now()), max_bytes: this.settings.FILES_MAX_BYTES };
-    if (!(await this.database.row(BEGIN_PART, { ...part, ...limits }))) return false;
-    let kept = 0;
-    try {
-      const content = Readable.from(body.takeObject(start, bytes, (stored) => (kept = stored)));
-      await this.storage.put(key, bytes, content, new AbortController().signal);
-      if (await this.database.row(END_PART, { ...part, part_size: kept, size })) return true;
-      await this.dropPart(id, key);
-    } catch (error) {
-      await this.dropPart(id, key);
-      // If the content ended without a block to keep, the storage's error is only a consequence.
-      if (kept > 0 || !body.isCut) throw error;
-    }
-    return false;
-  }
-
-  private async dropPart(id: string, key: string): Promise<void> {
-    await this.storage.delete(key);
-    await this.database.rows(DROP_PART, { id, key });
-  }
-
-  /** The stored parts, in the order of the file. */
-  parts(id: string): Promise<Part[]> {
-    return this.database.rows(PARTS, { id });
-  }
-
-  /** Copies the bytes of a session to a separate file, whose key must be new. */
-  async store(id: string, key: string, signal: AbortSignal): Promise<{ size: number; md5_hash: string }> {
-    const parts = await this.parts(id);
-    const size = parts.reduce((sum, part) => sum + part.size, 0);
-    const md5 = createHash('md5');
-    const { storage } = this;
-    const measured = async function* () {
-      for await (const chunk of readParts(storage, parts)) {
-        md5.update(chunk);
-        yield chunk;
-      }
-    };
-    await storage.put(key, size, Readable.from(measured()), signal);
-    return { size, md5_hash: md5.digest('hex') };
   }
 
   /** Expires a session and deletes its parts. The next sweep repeats failed deletions. */
@@ -299,9 +194,8 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async deleteSession(id: string): Promise<void> {
-    const keys = (await this.database.rows(KEYS, { id })).map(({ file_key }) => file_key);
-    for (const key of keys) await this.storage.delete(key);
-    await this.database.execute([bind(DELETE_PARTS, { id, keys }), bind(DELETE_SESSION, { id })]);
+    await this.parts.deleteAll(id);
+    await this.database.rows(DELETE_SESSION, { id });
   }
 
   private warn(error: Error): void {
