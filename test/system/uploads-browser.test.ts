@@ -14,6 +14,9 @@ import { sql } from '../support/sql';
 const FOLDER = mkdtempSync(join(tmpdir(), 'gamewharf-files-'));
 const PART_BYTES = 8 * 1024 * 1024;
 
+// Scrolling may hide a tab.
+const LAST_TAB_END = `document.querySelector('.tabs.game li:last-child a').getBoundingClientRect().right`;
+
 inChromium.describe('in Chromium', () => {
   useStore({ RATE_LIMIT: 'off', FILES_DIR: FOLDER, FILES_MAX_BYTES: '30000000' });
 
@@ -207,6 +210,7 @@ inChromium.describe('in Chromium', () => {
             for (const path of pages) {
               await page.goto(path);
               await checkAccessibility(page, `${path} at ${width}`);
+              if (path === base) expect(await page.evaluate(LAST_TAB_END)).toBeLessThan(width);
             }
           },
           { colorScheme, viewport: { width, height: 800 } },
