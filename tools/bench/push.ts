@@ -162,18 +162,18 @@ class Usage {
     this.sampled = this.sample();
   }
 
-  async stop(): Promise<string[]> {
+  async stop() {
     this.isRunning = false;
     await this.sampled;
     const added = this.memory('VmHWM') - this.before;
     const { delay, blocked } = await this.server.delays();
-    return [
-      `${(added / MEGABYTE).toFixed(0)} MB`,
-      `${(this.temporary / MEGABYTE).toFixed(0)} MB`,
-      `${blocked.toFixed(0)} ms`,
-      `${delay.toFixed(0)} ms`,
-      `${(this.cpu.share * 100).toFixed(0)} %`,
-    ];
+    return {
+      memory: `${(added / MEGABYTE).toFixed(0)} MB`,
+      temporary: `${(this.temporary / MEGABYTE).toFixed(0)} MB`,
+      blocked: `${blocked.toFixed(0)} ms`,
+      delay: `${delay.toFixed(0)} ms`,
+      waited: `${(this.cpu.share * 100).toFixed(0)} %`,
+    };
   }
 
   private memory(name: string): number {
@@ -196,11 +196,11 @@ async function measurePush(tool: UploadTool, folder: string, push: number, usage
   let watched = usage();
   const started = performance.now();
   const { id } = await tool.push(TARGET, 'linux', made);
-  const uploading = [`upload ${push}`, seconds(started), ...(await watched.stop())];
+  const uploading = { phase: `upload ${push}`, time: seconds(started), ...(await watched.stop()) };
   watched = usage();
   const uploaded = performance.now();
   const build = await processed(tool, id);
-  const processing = [`processing ${push}`, seconds(uploaded), ...(await watched.stop())];
+  const processing = { phase: `processing ${push}`, time: seconds(uploaded), ...(await watched.stop()) };
   if (build.state !== 'completed') throw new Error(`The build is ${build.state}: ${build.error}`);
   const sizes = (await tool.files(id)).map(({ type, size }) => `${type} ${(size / MEGABYTE).toFixed(1)} MB`);
   console.error(`build ${push}: ${sizes.join(', ')}`);
@@ -267,20 +267,18 @@ async function main(): Promise<void> {
     console.log(
       `${values.megabytes} MB in ${files} files; ${cpus().length} x ${cpus()[0]!.model.trim()}; Node ${process.version}`,
     );
-    console.log(
-      table(
-        [
-          '',
-          'time',
-          'memory added',
-          'temporary files',
-          'longest block',
-          'with waits for a CPU',
-          'waited for a CPU',
-        ],
-        rows,
-      ),
-    );
+    console.log(`
+${table(
+  ['phase', 'time', 'memory added', 'temporary files'],
+  rows.map(({ phase, time, memory, temporary }) => [phase, time, memory, temporary]),
+)}
+
+Event loop:
+
+${table(
+  ['phase', 'longest block', 'with waits for a CPU', 'waited for a CPU'],
+  rows.map(({ phase, blocked, delay, waited }) => [phase, blocked, delay, waited]),
+)}`);
   } finally {
     await server?.stop();
     await database.stop();
