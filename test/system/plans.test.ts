@@ -410,7 +410,7 @@ const COSTLIEST: Record<string, Values[]> = {
   sold_bundle: [{ bundle_id: 1 }],
   account_to_sign_in: [{ name: 'mail1000@example.com' }, { name: 'user1000' }],
   own_game: [{ id: POPULAR_GAME, user_id: ADMIN_OF_ALL }],
-  title_of_own_game: [{ game_id: POPULAR_GAME, editor_id: ADMIN_OF_ALL }],
+  title_of_own_game: [{ game_id: POPULAR_GAME, user_id: ADMIN_OF_ALL }],
   newest_build_by_game: [{ game_id: POPULAR_GAME, channel_name: 'nightly' }],
   newest_build_by_target: [{ username: `user${ownerOf(GAME)}`, slug: `game-${GAME}`, channel_name: 'linux' }],
   created_keys_game: [{ game_id: POPULAR_GAME, user_id: ADMIN_OF_ALL }],
