@@ -41,8 +41,7 @@ export interface AccountView {
 export type AccountProblems = Problems<'username' | 'display_name' | 'email' | 'new-password'>;
 
 export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
-  const { account, sessions, identities, store, signsInHere, hasPasswords, confirmation, mayErase, draft } =
-    view;
+  const { account, sessions, identities, signsInHere, hasPasswords, confirmation, mayErase, draft } = view;
   const { headers, problem } = view;
   const problems = draft?.problems ?? {};
   return {
@@ -53,19 +52,7 @@ export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
     main: (notice) =>
       html`<h1>Account</h1>
         ${done(notice.message)} ${(problem ?? notice.problem) && alert((problem ?? notice.problem)!)}
-        <section class="stack" aria-labelledby="names">
-          <h2 id="names">Name</h2>
-          ${
-            signsInHere
-              ? changeForm(
-                  visitor,
-                  { action: `${ACCOUNT_PATH}/names`, button: 'Save' },
-                  html`${field({ id: 'username', label: 'Username', value: draft?.username ?? account.username, ...AS_TYPED, autocomplete: 'username', maxlength: 63, problem: problems.username })}
-                  ${field({ id: 'display_name', label: html`Display name <small>optional</small>`, value: draft?.display_name ?? account.display_name ?? '', autocomplete: 'nickname', maxlength: 200, problem: problems.display_name })}`,
-                )
-              : html`<p>You sign in at ${store} as <strong>${account.username}</strong>.</p>`
-          }
-        </section>
+        ${namesSection(visitor, view, problems)}
         <section class="stack" aria-labelledby="addresses">
           <h2 id="addresses">Email addresses</h2>
           ${
@@ -94,6 +81,25 @@ export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
         </section>`,
   };
 }
+
+const namesSection = (
+  visitor: SignedInVisitor,
+  { account, store, signsInHere, draft }: AccountView,
+  problems: Problems,
+): Html =>
+  html`<section class="stack" aria-labelledby="names">
+    <h2 id="names">Name</h2>
+    ${
+      signsInHere
+        ? changeForm(
+            visitor,
+            { action: `${ACCOUNT_PATH}/names`, button: 'Save' },
+            html`${field({ id: 'username', label: 'Username', value: draft?.username ?? account.username, ...AS_TYPED, autocomplete: 'username', maxlength: 63, problem: problems.username })}
+            ${field({ id: 'display_name', label: html`Display name <small>optional</small>`, value: draft?.display_name ?? account.display_name ?? '', autocomplete: 'nickname', maxlength: 200, problem: problems.display_name })}`,
+          )
+        : html`<p>You sign in at ${store} as <strong>${account.username}</strong>.</p>`
+    }
+  </section>`;
 
 /** A button that sends the email address in a form, because it must not be in a URL. */
 const addressForm = (

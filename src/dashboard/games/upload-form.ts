@@ -29,16 +29,10 @@ export class UploadForm {
 
   /** `replaced`: the upload that gets the file. */
   show(visitor: SignedInVisitor, game: OwnGame, pending: PendingUpload[], replaced?: UploadRow): Html {
-    const heading = replaced
-      ? replaced.channel_name === null
-        ? 'Replace the file'
-        : 'Upload a new build'
-      : 'Upload a file';
     if (this.storage instanceof NoStorage)
       return html`<p class="empty">This store has no storage for files yet.</p>`;
-    const known = pending.filter(({ state }) => state !== 'storing');
     return html`<section class="card stack" aria-labelledby="upload-heading">
-      <h2 id="upload-heading">${heading}</h2>
+      <h2 id="upload-heading">${heading(replaced)}</h2>
       <noscript>
         ${alert('Uploading in the browser needs JavaScript. Without it, use the commands below.')}
       </noscript>
@@ -69,19 +63,20 @@ export class UploadForm {
           <p role="status" data-status></p>
         </div>
         <p class="alert" role="alert" data-problem hidden></p>
-        ${known.map(
-          ({ id, filename, size }) =>
-            html`<input
-              type="hidden"
-              data-unfinished="${id}"
-              data-filename="${filename}"
-              data-size="${size}"
-            />`,
-        )}
+        ${pending.filter(({ state }) => state !== 'storing').map(unfinishedField)}
       </form>
     </section>`;
   }
 }
+
+function heading(replaced?: UploadRow): string {
+  if (!replaced) return 'Upload a file';
+  return replaced.channel_name === null ? 'Replace the file' : 'Upload a new build';
+}
+
+/** The browser continues this upload if the same file is chosen again. */
+const unfinishedField = ({ id, filename, size }: PendingUpload): Html =>
+  html`<input type="hidden" data-unfinished="${id}" data-filename="${filename}" data-size="${size}" />`;
 
 const versionField = field({
   id: 'user_version',

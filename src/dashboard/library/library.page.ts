@@ -90,26 +90,26 @@ export class LibraryPage {
           ${
             shown.length === 0
               ? html`<p class="empty">${noMore('games', page === 1, none)}</p>`
-              : html`<ul class="library">
-                  ${shown.map((row, index) => {
-                    if (row.bundle) return this.bundleRow(row, row.bundle);
-                    const isOfGame = ({ game_id }: { game_id: number | null }) => game_id === row.game_id;
-                    return shown.findIndex(isOfGame) === index
-                      ? this.game(
-                          { ...row, game_id: row.game_id! },
-                          files.filter(isOfGame),
-                          view.platform,
-                          shown.filter(isOfGame),
-                        )
-                      : '';
-                  })}
-                </ul>`
+              : this.gameList(shown, files, view.platform)
           }
           ${pageLinks({
             Previous: page > 1 && pageAt(page - 1),
             Next: rows.length > GAMES_ON_A_PAGE && pageAt(page + 1),
           })}`,
     };
+  }
+
+  /** A game with several keys is listed once. */
+  private gameList(rows: LibraryRow[], files: UploadRow[], platform: LibraryView['platform']): Html {
+    return html`<ul class="library">
+      ${rows.map((row, index) => {
+        if (row.bundle) return this.bundleRow(row, row.bundle);
+        const isOfGame = ({ game_id }: { game_id: number | null }) => game_id === row.game_id;
+        if (rows.findIndex(isOfGame) !== index) return '';
+        const game = { ...row, game_id: row.game_id! };
+        return this.game(game, files.filter(isOfGame), platform, rows.filter(isOfGame));
+      })}
+    </ul>`;
   }
 
   bundle(

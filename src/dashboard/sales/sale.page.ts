@@ -47,19 +47,7 @@ interface SaleView {
 }
 
 export function salePage({ sale, pages, deliveries, refunder, store }: SaleView): Page {
-  const {
-    id,
-    created_at,
-    reference,
-    email,
-    username,
-    amount,
-    currency,
-    source,
-    status,
-    sale_rate,
-    quantity,
-  } = sale;
+  const { id, status } = sale;
   return {
     section: SALES_PATH,
     title: `Sale ${id}`,
@@ -75,21 +63,7 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
             </div>`
           }
         </div>
-        ${done(notice.message)}
-        ${descriptionList(
-          {
-            Status: statusBadge(status),
-            Time: timeElement(created_at),
-            Buyer: html`${email === ERASED_ADDRESS ? muted('Erased') : clipped('buyer', email, buyerPath(id))}
-            ${username !== null && html`<small>${username}</small>`}`,
-            Price: html`${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
-            ${quantity > 1 && html` <small>for ${quantity} copies</small>`}`,
-            Bundle: sale.bundle ?? false,
-            Source: inWords(source),
-            Reference: reference ?? muted('None'),
-          },
-          'facts card',
-        )}
+        ${done(notice.message)} ${facts(sale)}
         <h2>${sale.all_games === 1 ? 'Game' : 'Games'}</h2>
         <ul class="plain">
           ${sale.games.map((game) => html`<li><a href="${salesPath(game.id)}">${game.title}</a></li>`)}
@@ -101,6 +75,25 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
         ${timeline(sale, deliveries)}
         ${status === 'complete' && refunder !== 'seller' && html`<p class="muted">${REFUNDERS[refunder](store)}</p>`}`,
   };
+}
+
+function facts(sale: SaleView['sale']): Html {
+  const { created_at, reference, email, username, amount, currency, source, status, sale_rate, quantity } =
+    sale;
+  return descriptionList(
+    {
+      Status: statusBadge(status),
+      Time: timeElement(created_at),
+      Buyer: html`${email === ERASED_ADDRESS ? muted('Erased') : clipped('buyer', email, buyerPath(sale.id))}
+      ${username !== null && html`<small>${username}</small>`}`,
+      Price: html`${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
+      ${quantity > 1 && html` <small>for ${quantity} copies</small>`}`,
+      Bundle: sale.bundle ?? false,
+      Source: inWords(source),
+      Reference: reference ?? muted('None'),
+    },
+    'facts card',
+  );
 }
 
 const REFUNDERS: Record<Exclude<Refunder, 'seller'>, (store: string) => string> = {
