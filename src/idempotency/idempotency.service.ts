@@ -102,15 +102,16 @@ export class IdempotencyService {
       if (quota) this.requireSpace(quota);
       return text;
     };
-    const result = await this.database.transaction((manager) =>
+    const workOnce = (manager: EntityManager) =>
       runOnce(
         (statement, values) => this.database.rows(statement, values, manager),
         key,
         computeFingerprint(key, JSON.stringify(request)),
         () => work(manager),
         store,
-      ),
-    );
+      );
+    const turn = key.user_id === null ? undefined : `user ${key.user_id}`;
+    const result = await this.database.transaction(workOnce, turn);
     // The quota is charged after the transaction, which must not wait for Redis.
     if (quota) await this.limits.increment(quota.key, quota.ttl, quota.limit, quota.ttl, quota.name);
     return result;

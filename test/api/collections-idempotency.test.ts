@@ -10,6 +10,7 @@ import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { type Actor } from '../support/actor';
 import { baseUrl, openApp, theApp, theClock, useStore } from '../support/app';
 import { failure, send } from '../support/http';
+import { blocked, holdLocks, untilBlocked } from '../support/locks';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
@@ -51,6 +52,21 @@ test('repeats the first response for the same key without a second effect', asyn
   expect(await post(owner, '/collections', { title: 'One' }, 'a')).toEqual(first);
   expect(await post(owner, '/collections', { title: 'One' }, 'b')).not.toEqual(first);
   expect(await owned(owner)).toHaveLength(2);
+});
+
+test('writes with a key to a locked collection wait outside the connection pool', async () => {
+  const { owner } = await actors();
+  const { id } = await make.collection({ owner });
+  const game = await make.game({ owner });
+  const { commit } = await holdLocks(`SELECT FROM collections WHERE id = ${id} FOR UPDATE`);
+  const add = (_: unknown, i: number) =>
+    post(owner, `/collections/${id}/add-game`, { game_id: game.id }, `write ${i}`);
+  const added = Promise.all(Array.from({ length: 12 }, add));
+  await until(() => theApp().get(Database).connections.waiting === 10);
+  await untilBlocked(2);
+  expect(await blocked()).toHaveLength(2);
+  await commit();
+  expect((await added).map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
 });
 
 test('returns 429 to a new key when a user has used up the storage for responses', async () => {

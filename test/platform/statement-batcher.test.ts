@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { connectionOptions } from '../../src/platform/database/data-source';
 import { Database } from '../../src/platform/database/database';
 import { NotConnected } from '../../src/platform/database/sqlstates';
@@ -190,6 +191,21 @@ test('writes to a locked row delay no other write', async () => {
   expect(database().connections).toMatchObject({ busy: 2, waiting: 8 });
   await commit();
   await locked;
+});
+
+test('transactions leave half of the connections to reads, and those of one user all but two', async () => {
+  theClock().stop();
+  const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
+  const locked = (db: EntityManager) => db.query('SELECT pg_advisory_xact_lock_shared(1)');
+  const begin = (turn?: string) => database().transaction(locked, turn);
+  const same = Promise.all(Array.from({ length: 4 }, () => begin('user 7')));
+  await untilBlocked(2);
+  const others = Promise.all(Array.from({ length: 10 }, () => begin()));
+  await untilBlocked(5);
+  expect(await number(1)).toEqual({ asked: 1 });
+  expect(database().connections).toMatchObject({ busy: 5, waiting: 9 });
+  await commit();
+  await Promise.all([same, others]);
 });
 
 test('sends the statements of a write as one transaction, and rolls it back if one fails', async () => {

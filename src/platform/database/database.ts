@@ -132,9 +132,10 @@ export class Database implements OnApplicationShutdown {
    * rolls back; with TypeORM's own method, ROLLBACK would wait for the stuck query, and the connection would return to
    * the pool with it.
    */
-  async transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
+  async transaction<Result>(work: (db: EntityManager) => Promise<Result>, turn?: string): Promise<Result> {
     if (!this.pool) throw new NotStarted();
-    return this.traced('transaction', () => this.transact(work));
+    const batcher = this.batcher!;
+    return this.traced('transaction', () => batcher.inTransaction(turn, () => this.transact(work)));
   }
 
   private async transact<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {

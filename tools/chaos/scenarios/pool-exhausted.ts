@@ -9,7 +9,7 @@ import { read } from '../traffic';
 
 export const poolExhausted: Scenario = {
   name: 'pool-exhausted',
-  fault: 'a table locked for 5 s: 40 writers use and wait for all connections of the pool',
+  fault: 'a table locked for 5 s: 40 writers use and wait for all connections of writes',
   promise: 'waiting writers get 503, readers a response within 1 s; all served within 1 s after the lock',
   control: 'no deadlines',
   long: true,
@@ -22,7 +22,7 @@ export const poolExhausted: Scenario = {
     await holder.connect();
     await holder.query('BEGIN; LOCK TABLE collections');
     const form = { title: 'Waits' };
-    // With its own Idempotency-Key a write uses its own connection; without one it would share that of the others.
+    // With an Idempotency-Key, a write is a transaction that waits on its connection.
     const writers = new Clients(40, (client, agent) =>
       ask(`${service.url}/collections`, {
         method: 'POST',

@@ -79,10 +79,8 @@ export class StatementBatcher {
     const { group } = bound.statement;
     if (group === 'small') return new Promise((resolve, reject) => this.join({ bound, resolve, reject }));
     if (group === 'own connection') return (await this.transaction([bound]))[0] as Row[];
-    return this.inTurn(this.long, turnKey(bound), async (client) => {
-      const [rows] = await sendTogether(client, [bound], this.isPrepared);
-      return rows as Row[];
-    });
+    const [rows] = await this.inTurn(this.long, turnKey(bound), (waited) => this.sendAll([bound], waited));
+    return rows as Row[];
   }
 
   /**
@@ -91,7 +89,15 @@ export class StatementBatcher {
    */
   transaction(statements: BoundStatement[]): Promise<unknown[][]> {
     const turn = statements.map(turnKey).find((one) => one !== undefined);
-    return this.inTurn(this.writes, turn, (client) => sendTogether(client, statements, this.isPrepared));
+    return this.inTurn(this.writes, turn, (waited) => this.sendAll(statements, waited));
+  }
+
+  /** Runs a transaction on a connection that `work` takes from the pool. `turn`: as in `turnKey`. */
+  inTransaction<Result>(turn: string | undefined, work: () => Promise<Result>): Promise<Result> {
+    return this.inTurn(this.writes, turn, (waited) => {
+      requireTime(waited);
+      return work();
+    });
   }
 
   private join(request: Request): void {
@@ -104,11 +110,10 @@ export class StatementBatcher {
     const batch: Batch = { opened: now, requests: [request] };
     this.open = batch;
     setImmediate(() => {
-      const close = () => {
+      this.within(this.small, this.small.anyone, (waited) => {
         if (this.open === batch) this.open = undefined;
-      };
-      const send = (client: PoolClient) => this.sendEach(client, batch.requests);
-      this.within(this.small, this.small.anyone, send, close).catch((error: unknown) => {
+        return this.connected((client) => this.sendEach(client, batch.requests), waited);
+      }).catch((error: unknown) => {
         for (const { reject } of batch.requests) reject(error);
       });
     });
@@ -135,39 +140,36 @@ export class StatementBatcher {
   private async inTurn<Result>(
     limit: ConcurrencyLimit,
     turn: string | undefined,
-    send: (client: PoolClient) => Promise<Result>,
+    work: (waited: number) => Promise<Result>,
   ): Promise<Result> {
-    if (turn === undefined) return this.within(limit, { queues: new Map() }, send);
+    if (turn === undefined) return this.within(limit, { queues: new Map() }, work);
     const known = this.clients.get(turn) ?? { client: { queues: new Map() }, statements: 0 };
     this.clients.set(turn, known);
     known.statements++;
     try {
-      return await this.within(limit, known.client, send);
+      return await this.within(limit, known.client, work);
     } finally {
       if (--known.statements === 0) this.clients.delete(turn);
     }
   }
 
-  /**
-   * Waits for the limit and then for a connection. Both waits together take at most as long as a wait for a
-   * connection alone.
-   */
+  /** Waits for the limit. Tells `work` how many milliseconds that took. */
   private within<Result>(
     limit: ConcurrencyLimit,
     client: LimitedClient,
-    work: (client: PoolClient) => Promise<Result>,
-    begun?: () => void,
+    work: (waited: number) => Promise<Result>,
   ): Promise<Result> {
     const since = this.clock.monotonic();
-    return limit.run(client, undefined, () => {
-      begun?.();
-      return this.connected(work, this.clock.monotonic() - since);
-    });
+    return limit.run(client, undefined, () => work(this.clock.monotonic() - since));
+  }
+
+  private sendAll(statements: BoundStatement[], waited: number): Promise<unknown[][]> {
+    return this.connected((client) => sendTogether(client, statements, this.isPrepared), waited);
   }
 
   private async connected<Result>(
     work: (client: PoolClient) => Promise<Result>,
-    waited = 0,
+    waited: number,
   ): Promise<Result> {
     const client = await acquireConnection(this.pool, waited);
     let failure: unknown;
@@ -183,11 +185,13 @@ export class StatementBatcher {
   }
 }
 
-/** `waited`: milliseconds before the call, because the pool counts only its own waiting time. */
-function acquireConnection(pool: Pool, waited: number): Promise<PoolClient> {
+/**
+ * `waited`: milliseconds before the call, because the pool counts only its own waiting time. Both waits together take
+ * at most as long as a wait for a connection alone.
+ */
+async function acquireConnection(pool: Pool, waited: number): Promise<PoolClient> {
   if (waited === 0) return pool.connect();
-  const left = connectionOptions.connectionTimeoutMillis - waited;
-  if (left <= 0) return Promise.reject(new NoneFree());
+  const left = requireTime(waited);
   return new Promise((resolve, reject) => {
     let gaveUp = false;
     const timer = setTimeout(() => {
@@ -201,4 +205,11 @@ function acquireConnection(pool: Pool, waited: number): Promise<PoolClient> {
       else resolve(client!);
     });
   });
+}
+
+/** The milliseconds that are left for a connection. */
+function requireTime(waited: number): number {
+  const left = connectionOptions.connectionTimeoutMillis - waited;
+  if (left <= 0) throw new NoneFree();
+  return left;
 }
