@@ -28,6 +28,17 @@ SELECT 1 FROM identities WHERE issuer = $1 AND subject = $2;
 -- parameters: issuer, subject
 UPDATE identities SET used_at = now() WHERE issuer = $1 AND subject = $2 RETURNING id, user_id;
 
+-- lock_signing_keys: src/auth/jwt/signing-keys.service.ts
+LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE;
+
+-- signing_keys: src/auth/jwt/signing-keys.service.ts, small
+SELECT kid, public_key, private_key, token_lifetime, extract(epoch FROM signs_from)::float8 AS signs_from,
+     (extract(epoch FROM lead(k.signs_from) OVER (ORDER BY k.signs_from, k.kid))::float8
+  + k.token_lifetime + 130) AS verifies_until,
+     coalesce((extract(epoch FROM lead(k.signs_from) OVER (ORDER BY k.signs_from, k.kid))::float8
+  + k.token_lifetime + 130) <= extract(epoch FROM now()), false) AS expired
+   FROM signing_keys k ORDER BY k.signs_from, kid;
+
 -- live_user_of_token: src/auth/jwt/tokens.service.ts, small
 -- parameters: user_id, generation, api_key_id
 SELECT u.id FROM users u
@@ -167,6 +178,12 @@ UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM session
 
 -- last_account: src/auth/sign-in/setup.service.ts, small
 SELECT pg_sequence_last_value(pg_get_serial_sequence('users', 'id')::regclass) AS last;
+
+-- setup_lock_users: src/auth/sign-in/setup.service.ts
+LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE;
+
+-- setup_wait_for_users: src/auth/sign-in/setup.service.ts
+LOCK TABLE users IN SHARE MODE;
 
 -- account_to_sign_in: src/auth/sign-in/sign-in.service.ts, small
 -- parameters: name
@@ -1264,6 +1281,9 @@ SELECT id, name, rights AS permissions, encode(token_hash, 'hex') AS hash,
           (extract(epoch FROM now() - last_used_at) * 1000)::float8 AS unused_ms
    FROM operator_tokens WHERE revoked_at IS NULL ORDER BY id LIMIT 100;
 
+-- lock_operator_tokens: src/operator/tokens/operator-tokens.service.ts
+LOCK TABLE operator_tokens IN SHARE ROW EXCLUSIVE MODE;
+
 -- game_for_webhook: src/operator/webhooks/user-webhooks.service.ts, long, turns: user $2
 -- parameters: game_id, user_id
 SELECT FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
@@ -1390,6 +1410,9 @@ WITH ended AS (UPDATE webhooks SET ended_at = now() WHERE id = $1 AND ended_at I
 SELECT w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until,
   w.ended_at, (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting, (SELECT username FROM users WHERE id = w.user_id) AS username
    FROM webhooks w ORDER BY w.user_id IS NOT NULL, w.id LIMIT 1000;
+
+-- lock_webhooks: src/operator/webhooks/webhooks.service.ts
+LOCK TABLE webhooks IN SHARE ROW EXCLUSIVE MODE;
 
 -- create_free_key: src/purchases/keys/created-keys.service.ts
 -- parameters: key, game_id, email, user_id

@@ -339,6 +339,7 @@ test('purchases use index probes too if most users have twenty email addresses',
 const COSTLIEST: Record<string, Values[]> = {
   // Tested separately below.
   live_api_keys: [],
+  signing_keys: [{}],
   live_user_of_token: [{ user_id: 17, api_key_id: 16, generation: 0 }],
   edited_game: [
     { game_id: null, slug: `game-${GAME}`, owner: `user${ownerOf(GAME)}`, user_id: ADMIN_OF_ALL },

@@ -9,6 +9,7 @@ import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { classifyFault } from '../../platform/database/sqlstates';
+import { read, statement } from '../../platform/database/statement';
 import { listPeppers } from '../keys/api-key';
 import { seal, unseal } from '../accounts/encryption';
 import { configuredKey, type Key, thumbprint, formatSeconds } from './signing-key';
@@ -37,6 +38,19 @@ type Row = Pick<SigningKey, 'kid' | 'public_key' | 'private_key' | 'token_lifeti
   /** Whether the last token of the key has expired, by the clock of the database. */
   expired: boolean;
 };
+
+const SIGNING_KEYS = read<Row>(
+  'signing_keys',
+  `SELECT kid, public_key, private_key, token_lifetime, extract(epoch FROM signs_from)::float8 AS signs_from,
+     ${VERIFIES_UNTIL} AS verifies_until,
+     coalesce(${VERIFIES_UNTIL} <= extract(epoch FROM now()), false) AS expired
+   FROM signing_keys k ORDER BY k.signs_from, kid`,
+);
+
+const LOCK_SIGNING_KEYS = statement(
+  'lock_signing_keys',
+  'LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE',
+);
 
 /** The keys that sign and verify JWTs, from the database or the SIGNING_KEYS setting. */
 @Injectable()
@@ -214,19 +228,14 @@ export class SigningKeysService implements OnModuleDestroy {
     const rows = await this.rows();
     if (rows.length > 0) return rows;
     await this.database.transaction(async (db) => {
-      await db.query('LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE');
+      await this.database.rows(LOCK_SIGNING_KEYS, {}, db);
       if (!(await db.exists(SigningKey))) await db.insert(SigningKey, this.newKey(0));
     });
     return this.rows();
   }
 
   private rows(): Promise<Row[]> {
-    return this.signingKeys.query(
-      `SELECT kid, public_key, private_key, token_lifetime, extract(epoch FROM signs_from)::float8 AS signs_from,
-         ${VERIFIES_UNTIL} AS verifies_until,
-         coalesce(${VERIFIES_UNTIL} <= extract(epoch FROM now()), false) AS expired
-       FROM signing_keys k ORDER BY k.signs_from, kid`,
-    );
+    return this.database.rows(SIGNING_KEYS, {});
   }
 
   private remember(keys: Key[]): void {

@@ -10,7 +10,7 @@ import { AttemptsService, networkSubject, setupSubject } from './attempts.servic
 import { hashPassword, PasswordCost } from './password-hash';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
-import { read } from '../../platform/database/statement';
+import { read, statement } from '../../platform/database/statement';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 
@@ -23,6 +23,9 @@ const LAST_ACCOUNT = read<{ last: number | null }>(
   'last_account',
   `SELECT pg_sequence_last_value(pg_get_serial_sequence('users', 'id')::regclass) AS last`,
 );
+
+const LOCK_USERS = statement('setup_lock_users', 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
+const WAIT_FOR_NEW_USERS = statement('setup_wait_for_users', 'LOCK TABLE users IN SHARE MODE');
 
 export interface FirstAccount {
   username: string;
@@ -75,7 +78,7 @@ export class SetupService {
 
   /** Waits for a request that is creating the account. The code changes before its transaction ends. */
   async waitForCreation(): Promise<void> {
-    await this.database.transaction((db) => db.query('LOCK TABLE users IN SHARE MODE'));
+    await this.database.transaction((db) => this.database.rows(WAIT_FOR_NEW_USERS, {}, db));
   }
 
   /** Returns the ID of the account, or undefined if another request was first. */
@@ -83,7 +86,7 @@ export class SetupService {
     const password_hash = await hashPassword(password, this.cost);
     return this.database.transaction(async (db) => {
       // The lock lets only the first of several requests with the code create the account.
-      await db.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
+      await this.database.rows(LOCK_USERS, {}, db);
       if (await db.exists(User)) return undefined;
       const { identifiers } = await db.insert(User, { username, developer: true, password_hash });
       const { id } = identifiers[0] as Pick<User, 'id'>;

@@ -7,7 +7,7 @@ import { OperatorError } from '../../platform/errors/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
-import { read } from '../../platform/database/statement';
+import { read, statement } from '../../platform/database/statement';
 import type { Operator } from '../../platform/server/request';
 import { hashApiKey, keyHint, newOperatorToken, listPeppers } from '../../auth/keys/api-key';
 import { OperatorToken } from './operator-token.entity';
@@ -39,6 +39,11 @@ const LIVE_TOKENS = read<LiveToken>(
   `SELECT id, name, rights AS permissions, encode(token_hash, 'hex') AS hash,
           (extract(epoch FROM now() - last_used_at) * 1000)::float8 AS unused_ms
    FROM operator_tokens WHERE revoked_at IS NULL ORDER BY id LIMIT ${MAX_LIVE}`,
+);
+
+const LOCK_TOKENS = statement(
+  'lock_operator_tokens',
+  'LOCK TABLE operator_tokens IN SHARE ROW EXCLUSIVE MODE',
 );
 
 @Injectable()
@@ -83,7 +88,7 @@ export class OperatorTokensService {
   async create(name: string, permissions: readonly OperatorPermission[]): Promise<string> {
     const token = newOperatorToken();
     await this.database.transaction(async (db) => {
-      await db.query('LOCK TABLE operator_tokens IN SHARE ROW EXCLUSIVE MODE');
+      await this.database.rows(LOCK_TOKENS, {}, db);
       if (await db.existsBy(OperatorToken, { name, revoked_at: IsNull() }))
         throw new OperatorError(`A token named ${name} already exists. Revoke it, or choose another name.`);
       if ((await db.countBy(OperatorToken, { revoked_at: IsNull() })) >= MAX_LIVE)

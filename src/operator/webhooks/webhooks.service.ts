@@ -42,6 +42,8 @@ const LIST = longRead<ListedWebhook>(
    FROM webhooks w ORDER BY w.user_id IS NOT NULL, w.id LIMIT ${MAX_LISTED}`,
 );
 
+const LOCK_WEBHOOKS = statement('lock_webhooks', 'LOCK TABLE webhooks IN SHARE ROW EXCLUSIVE MODE');
+
 const DISABLE = statement(
   'end_webhook',
   `WITH ended AS (UPDATE webhooks SET ended_at = now() WHERE id = $id AND ended_at IS NULL RETURNING id), waiting AS (
@@ -85,7 +87,7 @@ export class WebhooksService {
     const { secret, sealed } = this.newSecret(url.href);
     const max = user_id === null ? MAX_WEBHOOKS : MAX_USER_WEBHOOKS;
     const id = await this.database.transaction(async (db) => {
-      if (user_id === null) await db.query('LOCK TABLE webhooks IN SHARE ROW EXCLUSIVE MODE');
+      if (user_id === null) await this.database.rows(LOCK_WEBHOOKS, {}, db);
       else await lockUser(db, user_id);
       if ((await db.countBy(Webhook, { user_id: user_id ?? IsNull() })) >= max)
         throw new OperatorError(
