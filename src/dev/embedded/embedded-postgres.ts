@@ -123,12 +123,8 @@ async function start(
     unrelatedPid,
   });
   try {
-    for (; ; await sleep(START_POLL_MS)) {
-      signal?.throwIfAborted();
-      if (server.failure !== undefined) return server.failure;
-      const postmaster = await findPostmaster(cluster);
-      if (postmaster?.isReady && postmaster.owner === process.pid) break;
-    }
+    const failure = await untilReady(server, cluster, signal);
+    if (failure !== undefined) return failure;
     const url = folder.urlAt(port);
     await createDatabase(url, folder.password());
     await folder.writeUrl(url);
@@ -139,6 +135,20 @@ async function start(
   } catch (error) {
     await server.stop();
     throw error;
+  }
+}
+
+/** Waits until the server accepts connections; returns the reason if it ended instead. */
+async function untilReady(
+  server: ServerProcess,
+  cluster: string,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  for (; ; await sleep(START_POLL_MS)) {
+    signal?.throwIfAborted();
+    if (server.failure !== undefined) return server.failure;
+    const postmaster = await findPostmaster(cluster);
+    if (postmaster?.isReady && postmaster.owner === process.pid) return undefined;
   }
 }
 
