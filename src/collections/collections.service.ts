@@ -62,7 +62,7 @@ const LIST_WITH_GAME = read<CollectionRow>(
 );
 
 // The other columns take some 500 bytes in a response.
-const SLICES = longRead<{ ids: string }>(
+const COLLECTION_ID_SLICES = longRead<{ ids: string }>(
   'collections_editable_slices',
   `SELECT array_agg(id ORDER BY place)::text AS ids
    FROM (SELECT c.id, row_number() OVER listed AS place,
@@ -73,7 +73,7 @@ const SLICES = longRead<{ ids: string }>(
   'user $user_id',
 );
 
-const SLICE = longRead<CollectionRow>(
+const COLLECTIONS_OF_SLICE = longRead<CollectionRow>(
   'collections_editable_slice',
   `SELECT ${collectionColumns('c')}, CASE WHEN $game_id::bigint IS NOT NULL THEN ${HAS_GAME} END AS has_game
    FROM unnest($ids::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN collections c ON c.id = listed.id
@@ -183,8 +183,8 @@ export class CollectionsService {
     user_id: number,
     game_id: number | undefined,
   ): AsyncGenerator<CollectionRow[]> {
-    for (const { ids } of await this.database.rows(SLICES, { user_id }))
-      yield await this.database.rows(SLICE, { user_id, game_id, ids });
+    for (const { ids } of await this.database.rows(COLLECTION_ID_SLICES, { user_id }))
+      yield await this.database.rows(COLLECTIONS_OF_SLICE, { user_id, game_id, ids });
   }
 
   async one(id: number, user_id: number): Promise<CollectionResponse> {

@@ -4,7 +4,7 @@ import { bind, longRead, statement } from '../platform/database/statement';
 import { LOCK_COLLECTIONS } from './collection-access';
 import { fitsHtmlLimit, sanitizeHtml } from './html';
 
-const BATCH = 500;
+const TEXTS_PER_BATCH = 500;
 
 interface Text {
   collection_id: number;
@@ -22,7 +22,7 @@ const textStatements = (table: string, column: string, collection_id: string, ga
     `resanitize_${table}`,
     `SELECT ${collection_id} AS collection_id, ${game_id} AS game_id, ${column} AS html FROM ${table}
      WHERE ${collection_id} >= $last_collection AND (${collection_id}, ${game_id}) > ($last_collection, $last_game) AND ${column} IS NOT NULL
-     ORDER BY 1, 2 LIMIT ${BATCH}`,
+     ORDER BY 1, 2 LIMIT ${TEXTS_PER_BATCH}`,
   ),
   store: statement(
     `resanitize_store_${table}`,

@@ -29,17 +29,17 @@ const EDITABLE_GAMES = longRead<Packed>(
   'user $user_id',
 );
 
-const GAMES_IN_SLICE = 200;
+const GAMES_PER_SLICE = 200;
 
-const SLICES = longRead<{ ids: string }>(
+const GAME_ID_SLICES = longRead<{ ids: string }>(
   'editable_games_slices',
   `SELECT array_agg(id ORDER BY place)::text AS ids
    FROM (SELECT g.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${editableBy('$user_id', '')}) g
-   GROUP BY (place - 1) / ${GAMES_IN_SLICE} ORDER BY (place - 1) / ${GAMES_IN_SLICE}`,
+   GROUP BY (place - 1) / ${GAMES_PER_SLICE} ORDER BY (place - 1) / ${GAMES_PER_SLICE}`,
   'user $user_id',
 );
 
-const SLICE = longRead<Packed>(
+const GAMES_OF_SLICE = longRead<Packed>(
   'editable_games_slice',
   `SELECT ${GAME_ROW.sql}
    FROM unnest($ids::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN games g ON g.id = listed.id
@@ -107,8 +107,8 @@ export class GamesService {
 
   /** The first statement selects and orders the games; the others read them. */
   private async *gameSlices(user_id: number): AsyncGenerator<GameRow[]> {
-    for (const { ids } of await this.database.rows(SLICES, { user_id }))
-      yield (await this.database.rows(SLICE, { user_id, ids })).map(GAME_ROW.read);
+    for (const { ids } of await this.database.rows(GAME_ID_SLICES, { user_id }))
+      yield (await this.database.rows(GAMES_OF_SLICE, { user_id, ids })).map(GAME_ROW.read);
   }
 
   async find(id: number, user_id: number): Promise<GameWithUserRow> {

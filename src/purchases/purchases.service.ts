@@ -8,7 +8,7 @@ import type { PurchasesRequest } from './purchase.dto';
 import { PURCHASE, type PurchaseRow } from './purchase.row';
 
 // Maximum number of rows of one statement. It is low because a bundle may have thousands of games.
-export const MAX_SLICE = 100;
+export const PURCHASES_PER_SLICE = 100;
 
 /** `bought` selects the purchases of the game by `$user_id` or `$email`. */
 const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
@@ -24,7 +24,7 @@ const lookup = (name: string, bought: string) =>
   read<PurchaseRow>(
     name,
     `SELECT p.* FROM games g LEFT JOIN LATERAL (SELECT ${PURCHASE} FROM ${completed(bought)}) p ON true
-     WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')} ORDER BY ${NEWEST_FIRST} LIMIT ${MAX_SLICE + 1}`,
+     WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')} ORDER BY ${NEWEST_FIRST} LIMIT ${PURCHASES_PER_SLICE + 1}`,
   );
 
 const purchaseSlices = (name: string, bought: string) =>
@@ -34,11 +34,11 @@ const purchaseSlices = (name: string, bought: string) =>
      FROM games g CROSS JOIN LATERAL (
        SELECT p.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${completed(bought)}) p
      WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')}
-     GROUP BY (p.place - 1) / ${MAX_SLICE} ORDER BY (p.place - 1) / ${MAX_SLICE}`,
+     GROUP BY (p.place - 1) / ${PURCHASES_PER_SLICE} ORDER BY (p.place - 1) / ${PURCHASES_PER_SLICE}`,
     'user $editor_id',
   );
 
-const SLICE = longRead<PurchaseRow>(
+const PURCHASES_OF_SLICE = longRead<PurchaseRow>(
   'purchases_slice',
   `SELECT ${PURCHASE}
    FROM unnest($ids::bigint[]) WITH ORDINALITY AS listed (id, place)
@@ -83,13 +83,13 @@ export class PurchasesService {
     );
     if (rows.length === 0) throw invalidGame();
     if (rows[0]!.id === null) return [];
-    if (rows.length <= MAX_SLICE) return rows;
+    if (rows.length <= PURCHASES_PER_SLICE) return rows;
     return this.slices(user_id === undefined ? SLICES_BY_EMAIL : SLICES_BY_USER, asked);
   }
 
   /** The first statement selects and orders the purchases; the others read them. */
   private async *slices(statement: typeof SLICES_BY_USER, asked: Values): AsyncGenerator<PurchaseRow[]> {
     for (const { ids } of await this.database.rows(statement, asked))
-      yield await this.database.rows(SLICE, { ids });
+      yield await this.database.rows(PURCHASES_OF_SLICE, { ids });
   }
 }

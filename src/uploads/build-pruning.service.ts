@@ -15,7 +15,7 @@ export interface PrunedBuild {
   bytes: number;
 }
 
-const SLICE = 100;
+const BUILDS_PER_SLICE = 100;
 
 /** Builds after `$after` that have files and are older than the newest `$keep` of their channel. */
 const PRUNABLE = longRead<PrunedBuild>(
@@ -30,7 +30,7 @@ const PRUNABLE = longRead<PrunedBuild>(
      AND (SELECT count(*) FROM (
             SELECT FROM builds n WHERE n.game_id = b.game_id AND n.channel_name = b.channel_name
               AND n.state = 'completed' AND n.id > b.id LIMIT $keep) newer) >= $keep
-   ORDER BY b.id LIMIT ${SLICE}`,
+   ORDER BY b.id LIMIT ${BUILDS_PER_SLICE}`,
 );
 
 /** Deletes the files of old builds. Their records stay, and so do the version numbers. */
@@ -47,7 +47,7 @@ export class BuildPruning {
     for (;;) {
       const slice = await this.database.rows(PRUNABLE, { keep, after });
       yield* slice;
-      if (slice.length < SLICE) return;
+      if (slice.length < BUILDS_PER_SLICE) return;
       after = slice.at(-1)!.id;
     }
   }

@@ -31,7 +31,7 @@ interface Channel {
   channel_name: string;
 }
 
-const SLICE = 100;
+const BUILDS_PER_SLICE = 100;
 
 const UNSIGNED = `SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FROM builds b
   WHERE b.state = 'completed' AND b.file_key ILIKE '%.zip'
@@ -40,7 +40,7 @@ const UNSIGNED = `SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FRO
 /** Builds after `$after`; `$game_id`: only those of one game. */
 const UNSIGNED_SLICE = longRead<UnsignedBuild>(
   'unsigned_builds',
-  `${UNSIGNED} AND b.id > $after AND ($game_id::bigint IS NULL OR b.game_id = $game_id) ORDER BY b.id LIMIT ${SLICE}`,
+  `${UNSIGNED} AND b.id > $after AND ($game_id::bigint IS NULL OR b.game_id = $game_id) ORDER BY b.id LIMIT ${BUILDS_PER_SLICE}`,
 );
 
 const NEWEST_UNSIGNED = longRead<UnsignedBuild>(
@@ -67,7 +67,7 @@ export class BuildSignatures {
     for (;;) {
       const slice = await this.database.rows(UNSIGNED_SLICE, { after, game_id: game_id ?? null });
       yield* slice;
-      if (slice.length < SLICE) return;
+      if (slice.length < BUILDS_PER_SLICE) return;
       after = slice.at(-1)!.id;
     }
   }

@@ -8,7 +8,7 @@ import { FileStorage } from './storage/file-storage';
 import { NoStorage } from './storage/no-storage';
 
 const SWEEP_INTERVAL_MS = 50_000;
-const SLICE = 100;
+const FILES_PER_SLICE = 100;
 /** A file that isn't recorded within this time after it was announced is deleted. */
 const ANNOUNCED_MS = 24 * 3600 * 1000;
 /** The wait after a file couldn't be deleted, so that it doesn't keep the others from being deleted. */
@@ -40,7 +40,7 @@ const DUE = longRead<{ file_key: string; is_used: boolean }>(
   'due_unused_files',
   `SELECT q.file_key, ${IS_USED} FROM unused_files q
    WHERE ${IS_DUE('q.due_at', '$now')} AND q.file_key > $after AND ($keys::text[] IS NULL OR q.file_key = ANY ($keys))
-   ORDER BY q.file_key LIMIT ${SLICE}`,
+   ORDER BY q.file_key LIMIT ${FILES_PER_SLICE}`,
 );
 
 const FORGET = statement(
@@ -128,7 +128,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
           if (!is_used) await this.deleteOne(file_key);
           await this.database.rows(FORGET, { file_keys: [file_key], now });
         }
-        if (slice.length < SLICE) return;
+        if (slice.length < FILES_PER_SLICE) return;
         after = slice.at(-1)!.file_key;
       }
     } catch (error) {

@@ -6,12 +6,12 @@ import { ERASED_ADDRESS, isErased, PSEUDONYM } from '../../auth/accounts/erased-
 import { PERSON } from './table-scan';
 
 /** The maximum number of rows that one statement changes. The statement is repeated until none is left. */
-export const BATCH = 1000;
+export const ROWS_PER_BATCH = 1000;
 
 const removal = (table: string, key: string, condition: string, name = table) =>
   statement(
     `erase_${name}`,
-    `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} t WHERE ${condition} LIMIT ${BATCH}) RETURNING 1`,
+    `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} t WHERE ${condition} LIMIT ${ROWS_PER_BATCH}) RETURNING 1`,
   );
 
 // The user may sign in concurrently. Such a session ends when the credentials are deleted again.
@@ -50,13 +50,13 @@ export const DELETE_CREDENTIALS = [
 export const FORGET_EVENT_DETAILS = statement(
   'erase_event_details',
   `UPDATE audit_events SET details = details - '{address,host,network}'::text[]
-   WHERE id IN (SELECT id FROM audit_events WHERE user_id = $user_id AND details ?| '{address,host,network}' LIMIT ${BATCH}) RETURNING 1`,
+   WHERE id IN (SELECT id FROM audit_events WHERE user_id = $user_id AND details ?| '{address,host,network}' LIMIT ${ROWS_PER_BATCH}) RETURNING 1`,
 );
 
 /** The refunds stay with the sales. */
 export const FORGET_REFUNDERS = statement(
   'erase_refunders',
-  `UPDATE refunds SET user_id = NULL WHERE purchase_id IN (SELECT purchase_id FROM refunds WHERE user_id = $user_id LIMIT ${BATCH}) RETURNING 1`,
+  `UPDATE refunds SET user_id = NULL WHERE purchase_id IN (SELECT purchase_id FROM refunds WHERE user_id = $user_id LIMIT ${ROWS_PER_BATCH}) RETURNING 1`,
 );
 
 /** Rows that concern only this account: those of entities with `@PersonalData({ erasure: 'delete' })`. */
@@ -68,9 +68,9 @@ export const deletions = ({ entityMetadatas }: DataSource): [table: string, Stat
   });
 
 // Must exceed the number of concurrent sales, because an ID is assigned before its row is visible.
-const NEWEST = 10_000;
+const NEWEST_SALES_SKIPPED = 10_000;
 const before = (table: string) =>
-  `coalesce((SELECT id FROM ${table} ORDER BY id DESC OFFSET ${NEWEST} LIMIT 1), 0) AS ${table}`;
+  `coalesce((SELECT id FROM ${table} ORDER BY id DESC OFFSET ${NEWEST_SALES_SKIPPED} LIMIT 1), 0) AS ${table}`;
 /** Later sales have higher IDs than these. */
 export const NEWEST_SALES = longRead<{ purchases: number; download_keys: number }>(
   'erase_newest_sales',

@@ -22,7 +22,7 @@ import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, LABELS, PURCHASES } from
 // After this delay, every replica rejects the revoked credentials.
 const REVOCATION_DELAY_MS = 1000;
 // Rows that one transaction changes.
-const SLICE_SIZE = 500;
+const ROWS_PER_SLICE = 500;
 
 const TABLES = [
   'users',
@@ -232,7 +232,7 @@ export class ErasureService {
     after?: number[],
   ): Promise<void> {
     for await (const rows of scan.rows(this.database, person, after))
-      for (const slice of sliceRows(rows, SLICE_SIZE)) await work(slice);
+      for (const slice of sliceRows(rows, ROWS_PER_SLICE)) await work(slice);
   }
 
   /** Runs a statement that changes a limited number of rows until none is left. */
@@ -240,7 +240,7 @@ export class ErasureService {
     for (let count = 0; ;) {
       const { length } = await this.database.rows(statement, values);
       count += length;
-      if (length < sql.BATCH) return count;
+      if (length < sql.ROWS_PER_BATCH) return count;
     }
   }
 }

@@ -2,7 +2,7 @@ import type { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
 
 // Rows that one statement reads, which takes some milliseconds.
-const WINDOW = 5000;
+const ROWS_PER_WINDOW = 5000;
 
 type Key = string | number | Buffer;
 type KeyType = 'bigint' | 'text' | 'bytea';
@@ -47,8 +47,8 @@ export function createScan<Keys>(
          row_number() OVER (ORDER BY ${names.map((name) => `t.${name}`).join(', ')}) AS n
        FROM person, (
          SELECT * FROM ${table} WHERE (${names.join(', ')}) > (${from.join(', ')})
-         ORDER BY ${names.join(', ')} LIMIT ${WINDOW}) t) looked_at
-     WHERE theirs OR n = ${WINDOW} ORDER BY n`,
+         ORDER BY ${names.join(', ')} LIMIT ${ROWS_PER_WINDOW}) t) looked_at
+     WHERE theirs OR n = ${ROWS_PER_WINDOW} ORDER BY n`,
   );
   return {
     keys,
@@ -63,7 +63,7 @@ export function createScan<Keys>(
         const found = rows.filter((row) => row.theirs);
         if (found.length > 0) yield found;
         const last = rows.at(-1);
-        if (last?.n !== WINDOW) return;
+        if (last?.n !== ROWS_PER_WINDOW) return;
         position = names.map((name) => last[name as keyof Keys] as Key);
       }
     },

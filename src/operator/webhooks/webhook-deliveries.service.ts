@@ -47,7 +47,7 @@ export const MAX_AGE_SECONDS = 3 * 24 * 3600;
 const MAX_UNTRIED_AGE_SECONDS = MAX_AGE_SECONDS + 24 * 3600;
 /** Pending deliveries of one webhook. Beyond this, the oldest are dropped. */
 export const MAX_PENDING = 100_000;
-const BATCH = 1000;
+const DELIVERIES_PER_BATCH = 1000;
 
 /**
  * Webhooks with pending messages. In a store with many sellers most webhooks have none, so the index is read from one
@@ -124,10 +124,10 @@ const DROP = statement(
   `WITH ${PENDING}
    DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(
      SELECT d.id FROM pending w CROSS JOIN LATERAL (
-       (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_PENDING} LIMIT ${BATCH})
+       (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_PENDING} LIMIT ${DELIVERIES_PER_BATCH})
        UNION
        (SELECT id FROM webhook_deliveries
-        WHERE webhook_id = w.id AND created_at < now() - interval '${MAX_UNTRIED_AGE_SECONDS} s' ORDER BY created_at LIMIT ${BATCH})) d))
+        WHERE webhook_id = w.id AND created_at < now() - interval '${MAX_UNTRIED_AGE_SECONDS} s' ORDER BY created_at LIMIT ${DELIVERIES_PER_BATCH})) d))
    RETURNING 1`,
 );
 

@@ -8,7 +8,7 @@ import { selectKeyOwner } from '../ownership/key-owners';
 import { GAME_OF_KEYS, type Seller } from './created-keys.service';
 import type { CreatedKeyRow } from './download-key.row';
 
-const SLICE = 500;
+const KEYS_PER_SLICE = 500;
 
 export interface ListedKey extends CreatedKeyRow {
   revoked: boolean;
@@ -154,9 +154,14 @@ export class FilteredKeysService {
 
   async *slices(game_id: number, editor_id: number, filter: KeyFilter): AsyncGenerator<ListedKey[]> {
     for (let last = filter.to; ;) {
-      const { keys, searched_to } = await this.page(game_id, editor_id, { ...filter, to: last }, SLICE);
+      const { keys, searched_to } = await this.page(
+        game_id,
+        editor_id,
+        { ...filter, to: last },
+        KEYS_PER_SLICE,
+      );
       yield keys;
-      if (keys.length < SLICE && searched_to === null) return;
+      if (keys.length < KEYS_PER_SLICE && searched_to === null) return;
       last = (searched_to ?? keys.at(-1)!.id) - 1;
     }
   }

@@ -43,7 +43,7 @@ type Row = (Buyer | { last_sale: null }) & {
   ends_with: number | null;
 };
 
-const SLICE = 2000;
+const BUYERS_PER_SLICE = 2000;
 // The buyers of the next sales may be listed already, because of newer sales. Another statement then reads
 // more sales of more games.
 const SALES_PER_BUYER = 2;
@@ -209,7 +209,7 @@ export class BuyersService {
 
   async *all(seller_id: number, game_id: number | undefined): AsyncGenerator<Buyer[]> {
     for (let from: Place | undefined = START.older; from;) {
-      const slice: Buyers = await this.slice(seller_id, game_id, SLICE, 'older', from);
+      const slice: Buyers = await this.slice(seller_id, game_id, BUYERS_PER_SLICE, 'older', from);
       yield slice.buyers;
       from = slice.next;
     }

@@ -6,7 +6,7 @@ import { canEdit } from '../../games/visibility';
 import type { RowsOrSlices } from '../../platform/output/list-streams';
 import { USER_COLUMNS, type UserRow } from '../../users/users.service';
 import { PURCHASE, type PurchaseRow } from '../purchase.row';
-import { MAX_SLICE } from '../purchases.service';
+import { PURCHASES_PER_SLICE } from '../purchases.service';
 
 export interface GameSaleRow extends Omit<PurchaseRow, 'status'> {
   status: 'complete' | 'refunded';
@@ -67,8 +67,11 @@ export class GameSalesService {
   /** Only for users who can edit the game. A long list, such as all sales, is sent in slices. */
   async find(game_id: number, editor_id: number, asked: Partial<Asked>): Promise<RowsOrSlices<GameSaleRow>> {
     const { limit = Infinity } = asked;
-    const first = await this.slice(game_id, editor_id, { ...asked, limit: Math.min(limit, MAX_SLICE) });
-    return first.length < MAX_SLICE || limit <= MAX_SLICE
+    const first = await this.slice(game_id, editor_id, {
+      ...asked,
+      limit: Math.min(limit, PURCHASES_PER_SLICE),
+    });
+    return first.length < PURCHASES_PER_SLICE || limit <= PURCHASES_PER_SLICE
       ? first
       : this.slices(game_id, editor_id, { ...asked, limit }, first);
   }
@@ -83,13 +86,13 @@ export class GameSalesService {
     for (let rows = first; ;) {
       yield rows;
       left -= rows.length;
-      if (rows.length < MAX_SLICE || left <= 0) return;
-      const asked = { since, after: rows.at(-1)!, limit: Math.min(left, MAX_SLICE) };
+      if (rows.length < PURCHASES_PER_SLICE || left <= 0) return;
+      const asked = { since, after: rows.at(-1)!, limit: Math.min(left, PURCHASES_PER_SLICE) };
       rows = await this.slice(game_id, editor_id, asked);
     }
   }
 
-  /** Returns at most MAX_SLICE sales. */
+  /** Returns at most PURCHASES_PER_SLICE sales. */
   async slice(
     game_id: number,
     editor_id: number,

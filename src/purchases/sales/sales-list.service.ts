@@ -60,7 +60,7 @@ interface Slice {
 export type Direction = 'older' | 'newer';
 
 export const MAX_GAMES_OF_SALE = 100;
-const MAX_SLICE = 500;
+const SALES_PER_SLICE = 500;
 
 // Maximum number of games whose sales are read for one slice. A page has 50 sales, so these games are enough
 // unless most of the sales are bundles of the same games.
@@ -209,7 +209,7 @@ export class SalesListService {
   /** All matching sales, newest first. */
   async *all(seller_id: number, filter: SalesFilter): AsyncGenerator<ListedSale[]> {
     for (let from: Place | undefined = START.older; from;) {
-      const slice: Slice = await this.slice(seller_id, filter, MAX_SLICE, 'older', from);
+      const slice: Slice = await this.slice(seller_id, filter, SALES_PER_SLICE, 'older', from);
       yield slice.sales;
       from = slice.next;
     }
