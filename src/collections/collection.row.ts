@@ -1,7 +1,7 @@
 import { prefixColumns } from '../platform/database/statement';
 import type { Collection } from './collection.entity';
 
-const COLUMNS = [
+const COLLECTION_COLUMNS = [
   'id',
   'user_id',
   'title',
@@ -12,10 +12,10 @@ const COLUMNS = [
   'updated_at',
 ] as const satisfies (keyof Collection)[];
 
-export interface CollectionRow extends Pick<Collection, (typeof COLUMNS)[number] | 'description'> {
+export interface CollectionRow extends Pick<Collection, (typeof COLLECTION_COLUMNS)[number] | 'description'> {
   has_game?: boolean | null;
 }
 
 /** The columns of a collection `c` in a statement. */
 export const collectionColumns = (c: string, description = `${c}.description`) =>
-  `${prefixColumns(c, COLUMNS)}, ${description}`;
+  `${prefixColumns(c, COLLECTION_COLUMNS)}, ${description}`;

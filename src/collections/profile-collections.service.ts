@@ -9,9 +9,9 @@ import { Database } from '../platform/database/database';
 import { type Cursor, NEWEST } from '../platform/input/cursor';
 import { longRead, read, statement } from '../platform/database/statement';
 
-const COLUMNS = ['id', 'title', 'private', 'games_count'] as const satisfies (keyof Collection)[];
+const SHOWN_COLUMNS = ['id', 'title', 'private', 'games_count'] as const satisfies (keyof Collection)[];
 
-export type ShownCollection = Pick<Collection, (typeof COLUMNS)[number] | 'updated_at'> & {
+export type ShownCollection = Pick<Collection, (typeof SHOWN_COLUMNS)[number] | 'updated_at'> & {
   own: boolean;
   on_profile: boolean;
   /** Whether the collection contains the requested game. */
@@ -44,7 +44,7 @@ const lastUpdated = (collections: string) => `
 // Raw SQL for the UNION, which uses the indexes of both tables.
 const COLLECTIONS_OF = longRead<ShownCollection>(
   'collections_to_show',
-  `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, c.updated_at, c.user_id = $user_id AS own, ${ON_PROFILE},
+  `SELECT ${SHOWN_COLUMNS.map((column) => `c.${column}`).join(', ')}, c.updated_at, c.user_id = $user_id AS own, ${ON_PROFILE},
           EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $game_id) AS has_game
    FROM (${lastUpdated('collections c WHERE c.user_id = $user_id')} UNION
          ${lastUpdated('collection_admins ca JOIN collections c ON c.id = ca.collection_id WHERE ca.user_id = $user_id')}) mine
@@ -53,7 +53,7 @@ const COLLECTIONS_OF = longRead<ShownCollection>(
 );
 const ONE = read<EditableCollection>(
   'collection_to_edit',
-  `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, ${ON_PROFILE}
+  `SELECT ${SHOWN_COLUMNS.map((column) => `c.${column}`).join(', ')}, ${ON_PROFILE}
    FROM collections c WHERE c.id = $id AND ${canEditCollection('c', '$user_id')}`,
 );
 

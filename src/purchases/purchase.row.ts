@@ -1,7 +1,7 @@
 import { prefixColumns } from '../platform/database/statement';
 import type { Purchase } from './purchase.entity';
 
-const COLUMNS = [
+const PURCHASE_COLUMNS = [
   'id',
   'donation',
   'email',
@@ -14,13 +14,13 @@ const COLUMNS = [
   'purchase_type',
 ] as const satisfies (keyof Purchase)[];
 
-export interface PurchaseRow extends Pick<Purchase, (typeof COLUMNS)[number]> {
+export interface PurchaseRow extends Pick<Purchase, (typeof PURCHASE_COLUMNS)[number]> {
   status: 'complete';
   /** All games of a bundle; null for other purchases. */
   game_ids: number[] | null;
 }
 
 /** The columns of a purchase `p`. */
-export const PURCHASE = `${prefixColumns('p', COLUMNS)}, p.status,
+export const PURCHASE_ROW = `${prefixColumns('p', PURCHASE_COLUMNS)}, p.status,
   CASE p.purchase_type WHEN 'bundle' THEN
     ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids`;

@@ -5,7 +5,7 @@ import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import type { RowsOrSlices } from '../platform/output/list-streams';
 import type { PurchasesRequest } from './purchase.dto';
-import { PURCHASE, type PurchaseRow } from './purchase.row';
+import { PURCHASE_ROW, type PurchaseRow } from './purchase.row';
 
 // Maximum number of rows of one statement. It is low because a bundle may have thousands of games.
 export const PURCHASES_PER_SLICE = 100;
@@ -23,7 +23,7 @@ const NEWEST_FIRST = 'p.created_at DESC, p.id DESC';
 const lookup = (name: string, bought: string) =>
   read<PurchaseRow>(
     name,
-    `SELECT p.* FROM games g LEFT JOIN LATERAL (SELECT ${PURCHASE} FROM ${completed(bought)}) p ON true
+    `SELECT p.* FROM games g LEFT JOIN LATERAL (SELECT ${PURCHASE_ROW} FROM ${completed(bought)}) p ON true
      WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')} ORDER BY ${NEWEST_FIRST} LIMIT ${PURCHASES_PER_SLICE + 1}`,
   );
 
@@ -40,7 +40,7 @@ const purchaseSlices = (name: string, bought: string) =>
 
 const PURCHASES_OF_SLICE = longRead<PurchaseRow>(
   'purchases_slice',
-  `SELECT ${PURCHASE}
+  `SELECT ${PURCHASE_ROW}
    FROM unnest($ids::bigint[]) WITH ORDINALITY AS listed (id, place)
    JOIN purchases p ON p.id = listed.id AND p.status = 'complete' ORDER BY listed.place`,
 );

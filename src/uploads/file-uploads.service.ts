@@ -44,13 +44,13 @@ export interface PendingUpload extends Pick<
   received: number;
 }
 
-const PENDING = `p.id, p.filename, p.size, p.state, p.error, p.upload_id, p.replaces,
+const PENDING_COLUMNS = `p.id, p.filename, p.size, p.state, p.error, p.upload_id, p.replaces,
   CASE WHEN p.state = 'receiving' THEN coalesce(s.received, 0) ELSE p.size END AS received`;
 
 /** The pending uploads of the game, or only one of them, if the user can edit the game. */
 export const PENDING_UPLOADS = longRead<PendingUpload>(
   'pending_file_uploads',
-  `SELECT ${PENDING} FROM games g JOIN file_uploads p ON p.game_id = g.id
+  `SELECT ${PENDING_COLUMNS} FROM games g JOIN file_uploads p ON p.game_id = g.id
    LEFT JOIN upload_sessions s ON s.id = p.id
    WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} AND ($file_upload_id::uuid IS NULL OR p.id = $file_upload_id)
      AND ($file_upload_id::uuid IS NOT NULL OR p.state <> 'stored')

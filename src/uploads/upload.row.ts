@@ -50,7 +50,7 @@ const FILE_COLUMNS = ['file_key', 'file_url', 'size', 'md5_hash'] as const satis
   keyof Build)[];
 
 /** SQL for the upload of the channel of the build `b`. */
-const UPLOAD_OF_BUILD =
+const UPLOAD_ID_OF_BUILD =
   '(SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name)';
 
 /** The columns of a BuildRow for the build `b`. `upload_id`: SQL for the upload of its channel. */
@@ -73,7 +73,7 @@ export const selectBuild = (upload_id: string) =>
   Object.entries(buildColumns('b', upload_id))
     .map(([name, sql]) => `${sql} AS ${name}`)
     .join(', ');
-export const BUILD_ROW = selectBuild(UPLOAD_OF_BUILD);
+export const BUILD_ROW = selectBuild(UPLOAD_ID_OF_BUILD);
 
 /** The archive of a build, and its stored patch and signature; null: it has none. */
 export interface FilesRow {
@@ -119,7 +119,7 @@ const UPLOAD_ROW = `${UPLOAD_COLUMNS.map((name) => `f.${name}`).join(', ')},
 /** Uploads `f` that meet the condition with their newest builds `b`, as flat rows. */
 export const uploadsWith = (condition: string) => `
   SELECT ${UPLOAD_ROW},
-         ${selectFoundBuild('b', 'build', UPLOAD_OF_BUILD)}
+         ${selectFoundBuild('b', 'build', UPLOAD_ID_OF_BUILD)}
   FROM uploads f ${NEWEST_BUILD}
   WHERE ${condition}`;
 

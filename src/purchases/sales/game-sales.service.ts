@@ -5,7 +5,7 @@ import { invalidGame } from '../../games/errors';
 import { canEdit } from '../../games/visibility';
 import type { RowsOrSlices } from '../../platform/output/list-streams';
 import { USER_COLUMNS, type UserRow } from '../../users/users.service';
-import { PURCHASE, type PurchaseRow } from '../purchase.row';
+import { PURCHASE_ROW, type PurchaseRow } from '../purchase.row';
 import { PURCHASES_PER_SLICE } from '../purchases.service';
 
 export interface GameSaleRow extends Omit<PurchaseRow, 'status'> {
@@ -36,7 +36,7 @@ const selectUser = (id: string) =>
 export const SALES = longRead<GameSaleRow>(
   'game_sales',
   `SELECT s.* FROM games g LEFT JOIN LATERAL (
-     SELECT ${PURCHASE},
+     SELECT ${PURCHASE_ROW},
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        ${selectUser('coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = found.email AND verified))')} AS buyer,
        (SELECT json_build_object('id', k.id, 'created_at', k.created_at::text, 'downloads', k.downloads,

@@ -2,7 +2,7 @@ import { bind, type BoundStatement, longRead, read, statement } from '../../plat
 import { addSales, countPurchases, subtractSales } from '../earnings/earnings';
 import { cameWithSale } from '../ownership/sold-keys';
 import type { Purchase } from '../purchase.entity';
-import { PURCHASE, type PurchaseRow } from '../purchase.row';
+import { PURCHASE_ROW, type PurchaseRow } from '../purchase.row';
 import { isErased } from '../../auth/accounts/erased-users';
 import { HAS_WEBHOOKS } from '../../events/announcement';
 import { announceRefund, announceSale } from '../messages/sale-messages';
@@ -19,7 +19,7 @@ const MAX_KEYS_OF_SALE = 10_000;
 
 export const SALE = read<SaleRow>(
   'sale',
-  `SELECT ${PURCHASE}, p.user_id, p.bundle_id,
+  `SELECT ${PURCHASE_ROW}, p.user_id, p.bundle_id,
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
      ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
      (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
@@ -91,7 +91,7 @@ const LOCK_GAMES = statement(
   'game $game_ids',
 );
 
-const COLUMNS = [
+const SALE_COLUMNS = [
   'id',
   'purchase_type',
   'email',
@@ -114,7 +114,7 @@ const SELL = statement(
   `WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $user_id AND NOT ${isErased('u')} FOR KEY SHARE
    ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $bundle_id AND version = $bundle_version FOR SHARE
    ), sold AS (
-     INSERT INTO purchases (${COLUMNS.join(', ')}, created_at)
+     INSERT INTO purchases (${SALE_COLUMNS.join(', ')}, created_at)
      SELECT $id, $purchase_type, $email, $user_id::bigint, $source, $currency, $amount, $sale_rate, $quantity, $donation,
        $bundle_id::bigint, coalesce($created_at::timestamptz, now())
      WHERE ($user_id IS NULL OR EXISTS (SELECT FROM buyer)) AND ($bundle_id IS NULL OR EXISTS (SELECT FROM bundle))
@@ -164,7 +164,7 @@ const REVOKE = statement(
   'UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $purchase_id AND revoked_at IS NULL AND NOT $keep_keys',
 );
 
-export interface Sale extends Pick<Purchase, (typeof COLUMNS)[number]> {
+export interface Sale extends Pick<Purchase, (typeof SALE_COLUMNS)[number]> {
   created_at: string | null;
   reference: string | null;
   /** The version of the bundle when its games were read. */

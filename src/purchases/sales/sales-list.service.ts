@@ -4,7 +4,7 @@ import { Database } from '../../platform/database/database';
 import { prefixColumns, longRead } from '../../platform/database/statement';
 import type { Purchase } from '../purchase.entity';
 
-const COLUMNS = [
+const LISTED_SALE_COLUMNS = [
   'id',
   'created_at',
   'email',
@@ -18,7 +18,7 @@ const COLUMNS = [
 ] as const satisfies (keyof Purchase)[];
 
 /** A sale of one or several games of a seller. */
-export interface ListedSale extends Pick<Purchase, (typeof COLUMNS)[number]> {
+export interface ListedSale extends Pick<Purchase, (typeof LISTED_SALE_COLUMNS)[number]> {
   status: 'complete' | 'refunded';
   reference: string | null;
   /** The username of the account that bought it, otherwise of the one that verified the email address. */
@@ -126,7 +126,7 @@ const list = (name: string, direction: Direction) => {
      SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, l.*
      FROM (SELECT) one LEFT JOIN complete_to e ON true
      LEFT JOIN LATERAL (
-       SELECT p.sold_at, ${prefixColumns('p', COLUMNS)}, p.status,
+       SELECT p.sold_at, ${prefixColumns('p', LISTED_SALE_COLUMNS)}, p.status,
          (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
          (SELECT username FROM users WHERE id = coalesce(p.user_id,
             (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,

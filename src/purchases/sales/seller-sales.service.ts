@@ -75,7 +75,7 @@ const MAX_NAMED = 20_000;
 /** Maximum number of purchases of a person that are summed. */
 const MAX_SUMMED = 10_000;
 
-const KEY = `k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
+const KEY_COLUMNS = `k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
   (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text`;
 
 const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))`;
@@ -108,7 +108,7 @@ const list = (name: string, found: string, condition: string, own = isOwn) =>
        (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
-          SELECT ${KEY} FROM (
+          SELECT ${KEY_COLUMNS} FROM (
             SELECT * FROM download_keys WHERE purchase_id = p.id AND ${own('game_id')}
             ORDER BY game_id, created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1}) k JOIN games g ON g.id = k.game_id
           ORDER BY k.game_id, k.created_at DESC, k.id DESC) k) AS keys
@@ -159,7 +159,7 @@ const NEWEST_KEYS = `ORDER BY created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1
 /** Keys of the person without a purchase. */
 const KEYS_OF_PERSON = longRead<KeyState>(
   'seller_keys_of_person',
-  `WITH ${OWN} SELECT ${KEY} FROM (
+  `WITH ${OWN} SELECT ${KEY_COLUMNS} FROM (
      SELECT theirs.* FROM own CROSS JOIN LATERAL (
        (SELECT * FROM download_keys
         WHERE account_id = $account_id AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL ${NEWEST_KEYS})
