@@ -24,3 +24,9 @@ export interface PurchaseRow extends Pick<Purchase, (typeof PURCHASE_COLUMNS)[nu
 export const PURCHASE_ROW = `${prefixColumns('p', PURCHASE_COLUMNS)}, p.status,
   CASE p.purchase_type WHEN 'bundle' THEN
     ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids`;
+
+/**
+ * The ID of the account that bought a purchase `p`, or that verified its email address. The index of user_emails has the
+ * default collation. With another collation, PostgreSQL would scan the table for each email address.
+ */
+export const BUYER_ACCOUNT_ID = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))`;

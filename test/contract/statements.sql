@@ -2456,8 +2456,7 @@ WITH edited AS MATERIALIZED (
      LEFT JOIN LATERAL (
        SELECT p.sold_at, p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.donation, p.purchase_type, p.status,
          (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
-         (SELECT username FROM users WHERE id = coalesce(p.user_id,
-            (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+         (SELECT username FROM users WHERE id = coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
          (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
          own.*, k.*
        FROM (
@@ -2512,8 +2511,7 @@ WITH edited AS MATERIALIZED (
      LEFT JOIN LATERAL (
        SELECT p.sold_at, p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.donation, p.purchase_type, p.status,
          (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
-         (SELECT username FROM users WHERE id = coalesce(p.user_id,
-            (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+         (SELECT username FROM users WHERE id = coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
          (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
          own.*, k.*
        FROM (

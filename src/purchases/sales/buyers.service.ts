@@ -11,6 +11,7 @@ import {
   type Place,
   START,
 } from './sales-list.service';
+import { BUYER_ACCOUNT_ID } from '../purchase.row';
 
 /** A person who bought games of a seller: an account, otherwise an email address. */
 export interface Buyer {
@@ -57,9 +58,6 @@ const MAX_SALES_READ = 1_000_000;
 /** Maximum number of sales of the listed buyers that are counted. */
 export const MAX_SALES_COUNTED = 100_000;
 
-// The index of user_emails has the default collation. With another collation, PostgreSQL would scan the table
-// for each email address.
-const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))`;
 /** Identifies a buyer by the account ID, or else by the email address. */
 const PERSON = 'coalesce(account_id::text, lower_ascii(email))';
 
@@ -95,7 +93,7 @@ const THEIR_SALES = `probes AS MATERIALIZED (
 
 /** The complete and refunded sales among them, and the newest one of each buyer. */
 const COUNTED = `counted AS MATERIALIZED (
-       SELECT p.id, p.created_at, p.currency, p.amount, p.status, p.email, ${ACCOUNT} AS account_id
+       SELECT p.id, p.created_at, p.currency, p.amount, p.status, p.email, ${BUYER_ACCOUNT_ID} AS account_id
        FROM (
          SELECT purchase_id FROM next_sales
          UNION (SELECT purchase_id FROM their_sales LIMIT ${MAX_SALES_COUNTED})) s
@@ -127,7 +125,7 @@ const list = (name: string, direction: Direction) => {
     name,
     `WITH ${nextSales(ORDERS[direction])},
      next_sales AS MATERIALIZED (
-       SELECT c.sold_at, c.purchase_id, p.email, ${ACCOUNT} AS account_id
+       SELECT c.sold_at, c.purchase_id, p.email, ${BUYER_ACCOUNT_ID} AS account_id
        FROM (
          SELECT sold_at, purchase_id FROM (
            SELECT sold_at, purchase_id FROM found UNION SELECT sold_at, purchase_id FROM complete_to) read

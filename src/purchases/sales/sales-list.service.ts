@@ -3,6 +3,7 @@ import { canEdit, editedBy } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import { prefixColumns, longRead } from '../../platform/database/statement';
 import type { Purchase } from '../purchase.entity';
+import { BUYER_ACCOUNT_ID } from '../purchase.row';
 
 const LISTED_SALE_COLUMNS = [
   'id',
@@ -128,8 +129,7 @@ const list = (name: string, direction: Direction) => {
      LEFT JOIN LATERAL (
        SELECT p.sold_at, ${prefixColumns('p', LISTED_SALE_COLUMNS)}, p.status,
          (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
-         (SELECT username FROM users WHERE id = coalesce(p.user_id,
-            (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+         (SELECT username FROM users WHERE id = ${BUYER_ACCOUNT_ID}) AS username,
          (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
          own.*, k.*
        FROM (

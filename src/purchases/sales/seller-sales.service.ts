@@ -3,6 +3,7 @@ import { canEdit, editedBy } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import { longRead, read } from '../../platform/database/statement';
 import type { Purchase } from '../purchase.entity';
+import { BUYER_ACCOUNT_ID } from '../purchase.row';
 import { boughtBy } from '../purchases.service';
 
 interface SoldGame {
@@ -78,8 +79,6 @@ const MAX_SUMMED = 10_000;
 const KEY_COLUMNS = `k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
   (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text`;
 
-const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))`;
-
 /** The games that the seller can edit, read once. */
 const OWN = `own AS MATERIALIZED (${editedBy('$seller_id')})`;
 
@@ -104,7 +103,7 @@ const list = (name: string, found: string, condition: string, own = isOwn) =>
        (SELECT json_build_object('refunded_at', r.refunded_at::text,
                  'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
         FROM refunds r WHERE r.purchase_id = p.id AND p.status = 'refunded') AS refund,
-       ${ACCOUNT} AS account_id, (SELECT username FROM users WHERE id = ${ACCOUNT}) AS username,
+       ${BUYER_ACCOUNT_ID} AS account_id, (SELECT username FROM users WHERE id = ${BUYER_ACCOUNT_ID}) AS username,
        (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
@@ -139,7 +138,7 @@ const OF_PERSON = `
   SELECT purchase_id FROM own g CROSS JOIN LATERAL (
     ${boughtBy('$account_id::bigint')}
     UNION ALL SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = lower_ascii($email) OFFSET 0) bought`;
-const IS_PERSON = `${ACCOUNT} IS NOT DISTINCT FROM $account_id`;
+const IS_PERSON = `${BUYER_ACCOUNT_ID} IS NOT DISTINCT FROM $account_id`;
 
 const SALES_OF_PERSON = list('seller_sales_of_person', `${OF_PERSON} LIMIT ${MAX_SUMMED}`, IS_PERSON);
 
