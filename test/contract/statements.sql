@@ -2395,8 +2395,7 @@ WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $1 AND NOT u.username
    ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $2 AND version = $3 FOR SHARE
    ), sold AS (
      INSERT INTO purchases (id, purchase_type, email, user_id, source, currency, amount, sale_rate, quantity, donation, bundle_id, created_at)
-     SELECT $4, $5, $6, $1::bigint, $7, $8, $9, $10, $11, $12,
-       $2::bigint, coalesce($13::timestamptz, now())
+     SELECT $4, $5, $6, $1, $7, $8, $9, $10, $11, $12, $2, coalesce($13::timestamptz, now())
      WHERE ($1 IS NULL OR EXISTS (SELECT FROM buyer)) AND ($2 IS NULL OR EXISTS (SELECT FROM bundle))
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (

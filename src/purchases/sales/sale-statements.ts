@@ -115,8 +115,7 @@ const SELL = statement(
    ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $bundle_id AND version = $bundle_version FOR SHARE
    ), sold AS (
      INSERT INTO purchases (${SALE_COLUMNS.join(', ')}, created_at)
-     SELECT $id, $purchase_type, $email, $user_id::bigint, $source, $currency, $amount, $sale_rate, $quantity, $donation,
-       $bundle_id::bigint, coalesce($created_at::timestamptz, now())
+     SELECT ${SALE_COLUMNS.map((column) => `$${column}`).join(', ')}, coalesce($created_at::timestamptz, now())
      WHERE ($user_id IS NULL OR EXISTS (SELECT FROM buyer)) AND ($bundle_id IS NULL OR EXISTS (SELECT FROM bundle))
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
