@@ -8,7 +8,7 @@ import { RequestLog } from '../platform/observability/request-log';
 import { AuditEventRow } from './audit-event.entity';
 
 /** Each event, and when it is recorded; also shown on the page docs/reference/observability.md. */
-export const EVENTS = {
+export const AUDIT_EVENTS = {
   'user.signed_in':
     'A user signed in on the account pages. Includes the ID of the identity if an identity provider signed the user in.',
   'user.signed_out': 'A user signed out.',
@@ -68,7 +68,7 @@ export const EVENTS = {
 } as const;
 
 export interface AuditEvent {
-  event: keyof typeof EVENTS;
+  event: keyof typeof AUDIT_EVENTS;
   /** Undefined for commands of an operator. */
   request_id?: string;
   user_id?: number;
@@ -98,7 +98,7 @@ const BATCH_SIZE = 100;
 /** How long events are collected into a batch. */
 const INTERVAL_MS = 20;
 
-const STORE = statement(
+const STORE_EVENTS = statement(
   'store_audit_events',
   `INSERT INTO audit_events (event, user_id, request_id, details)
    SELECT event, user_id, request_id, details
@@ -140,7 +140,7 @@ export class Audit implements BeforeApplicationShutdown {
       request_id,
       details,
     }));
-    return this.database.rows(STORE, { events: JSON.stringify(rows) });
+    return this.database.rows(STORE_EVENTS, { events: JSON.stringify(rows) });
   }
 
   newest({ user_id, event, count }: { user_id?: number; event?: string; count: number }) {

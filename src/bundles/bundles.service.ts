@@ -58,7 +58,7 @@ const CLAIMABLE = read<Claimable>(
 );
 
 /** Creates the key of a game that the player bought with the bundle. */
-const CLAIM = claimKey(
+const CLAIM_KEY = claimKey(
   'claim',
   `${ownsBundle('$bundle_id::bigint', '$user_id')} AND ${isListed('$bundle_id', '$game_id')}`,
 );
@@ -96,13 +96,13 @@ export class BundlesService {
     const getRows = await this.database.execute(
       [
         bind(LOCK_CLAIMER, { user_id }),
-        bind(CLAIM, { user_id, game_id, key: newDownloadKey(), bundle_id }),
+        bind(CLAIM_KEY, { user_id, game_id, key: newDownloadKey(), bundle_id }),
         bind(KEY_OF_GAME, { user_id, game_id }),
       ],
       manager,
     );
     const claimed = getRows(KEY_OF_GAME)[0];
-    if (claimed) return { key: OWNED_KEY_ROW.read(claimed), isNew: getRows(CLAIM).length > 0 };
+    if (claimed) return { key: OWNED_KEY_ROW.read(claimed), isNew: getRows(CLAIM_KEY).length > 0 };
     await this.requireClaimable(user_id, bundle_id, game_id, manager);
     // The game was added to the bundle after the user's purchases.
     throw invalidGame();

@@ -28,7 +28,7 @@ export const invalidCollection = () => apiError(404, 'invalid collection');
 export const notInCollection = () => apiError(404, 'game is not in the collection');
 
 // The first statement of a write, so that the others see everything committed while it waited.
-export const LOCK = statement(
+export const LOCK_COLLECTION = statement(
   'collection_lock',
   `SELECT c.id FROM collections c WHERE c.id = $collection_id AND ${canEditCollection('c', '$user_id')} FOR NO KEY UPDATE`,
   'collection $collection_id',
@@ -51,7 +51,7 @@ export async function writeCollection<Row extends CollectionAccess>(
   [change, ...others]: [BoundStatement<Row>, ...BoundStatement[]],
   manager?: EntityManager,
 ): Promise<{ row: Row; getRows: RowsOf }> {
-  const lock = bind(LOCK, { collection_id, user_id });
+  const lock = bind(LOCK_COLLECTION, { collection_id, user_id });
   const getRows = await database.execute([lock, change, ...others], manager);
   const [row] = getRows(change.statement);
   if (!row) throw invalidCollection();

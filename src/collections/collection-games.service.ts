@@ -87,7 +87,7 @@ const LONG_BLURBS = longRead<{ game_id: number; blurb: string | null }>(
   'SELECT game_id, blurb FROM collection_games WHERE collection_id = $collection_id AND game_id = ANY ($long::bigint[])',
 );
 
-export const ADD = statement<CollectionAccess & { viewable: boolean }>(
+export const ADD_GAME = statement<CollectionAccess & { viewable: boolean }>(
   'collection_games_add',
   `WITH ${COLLECTION},
    game AS (SELECT g.id FROM games g WHERE g.id = $game_id AND ${canView('g', '$user_id')}),
@@ -104,7 +104,7 @@ export const ADD = statement<CollectionAccess & { viewable: boolean }>(
    SELECT collection.editable, EXISTS (SELECT FROM game) AS viewable FROM collection`,
 );
 
-const REMOVE = statement<CollectionAccess & { removed: boolean }>(
+const REMOVE_GAME = statement<CollectionAccess & { removed: boolean }>(
   'collection_games_remove',
   `WITH ${COLLECTION},
    removed AS (
@@ -118,7 +118,7 @@ const REMOVE = statement<CollectionAccess & { removed: boolean }>(
 );
 
 // NULL leaves a blurb unchanged. '' clears a blurb and is never stored.
-const UPDATE = statement<CollectionAccess>(
+const UPDATE_ENTRY = statement<CollectionAccess>(
   'collection_games_update',
   `WITH ${COLLECTION},
    updated AS (
@@ -136,7 +136,7 @@ const UPDATE = statement<CollectionAccess>(
 
 // The listed games get keys below all others, so that no other row is written, unless they are already in
 // this order.
-export const ORDER = statement<CollectionAccess>(
+export const REORDER_GAMES = statement<CollectionAccess>(
   'collection_games_order',
   `WITH ${COLLECTION},
    removed AS (
@@ -239,7 +239,7 @@ export class CollectionGamesService {
     { collection_id, game_id, blurb }: AddGameRequest,
     manager?: EntityManager,
   ): Promise<OneCollectionGameResponse> {
-    const added = bind(ADD, { collection_id, user_id, game_id, blurb });
+    const added = bind(ADD_GAME, { collection_id, user_id, game_id, blurb });
     const entry = bind(ENTRY, { collection_id, user_id, game_id });
     const { row, getRows } = await writeCollection(
       this.database,
@@ -259,7 +259,7 @@ export class CollectionGamesService {
     { collection_id, game_id }: RemoveGameRequest,
     manager?: EntityManager,
   ): Promise<RemovedResponse> {
-    const removed = bind(REMOVE, { collection_id, user_id, game_id });
+    const removed = bind(REMOVE_GAME, { collection_id, user_id, game_id });
     const { row } = await writeCollection(this.database, user_id, collection_id, [removed], manager);
     return { success: true, removed: row.removed };
   }
@@ -270,7 +270,12 @@ export class CollectionGamesService {
     { collection_id, game_id, blurb }: UpdateCollectionGameRequest,
     manager?: EntityManager,
   ): Promise<OneCollectionGameResponse> {
-    const updated = bind(UPDATE, { collection_id, user_id, game_id, blurb: blurb === null ? '' : blurb });
+    const updated = bind(UPDATE_ENTRY, {
+      collection_id,
+      user_id,
+      game_id,
+      blurb: blurb === null ? '' : blurb,
+    });
     const entry = bind(ENTRY, { collection_id, user_id, game_id });
     const { getRows } = await writeCollection(
       this.database,
@@ -293,7 +298,7 @@ export class CollectionGamesService {
     { collection_id, game_ids, remove_game_ids }: OrderRequest,
     manager?: EntityManager,
   ): Promise<SuccessResponse> {
-    const ordered = bind(ORDER, { collection_id, user_id, game_ids, remove_game_ids });
+    const ordered = bind(REORDER_GAMES, { collection_id, user_id, game_ids, remove_game_ids });
     await writeCollection(this.database, user_id, collection_id, [ordered], manager);
     return { success: true };
   }

@@ -27,7 +27,7 @@ import {
   writeCollection,
 } from './collection-access';
 
-const ONE = read<CollectionRow>(
+const VIEWED_COLLECTION = read<CollectionRow>(
   'collection',
   `SELECT ${collectionColumns('c')} FROM collections c WHERE c.id = $id AND ${canViewCollection('c', '$user_id')}`,
 );
@@ -55,8 +55,8 @@ const shortList = (more: string) => `
 const isShort = (rows: CollectionRow[]) =>
   rows.length <= SHORT_LIST.rows && rows.every(({ description }) => description !== '');
 
-const LIST = read<CollectionRow>('collections_editable', shortList(''));
-const LIST_WITH_GAME = read<CollectionRow>(
+const EDITABLE_COLLECTIONS = read<CollectionRow>('collections_editable', shortList(''));
+const EDITABLE_COLLECTIONS_WITH_GAME = read<CollectionRow>(
   'collections_editable_with_game',
   shortList(`, ${HAS_GAME} AS has_game`),
 );
@@ -86,14 +86,14 @@ export const MAX_COLLECTIONS = 1000;
 // A separate statement, so that the next one counts what was committed while this one waited. It doesn't lock
 // the user's row, which an import of the user's games locks until it ends. The first number identifies this
 // type of lock.
-export const LOCK_OWNER = statement(
+export const LOCK_COLLECTION_OWNER = statement(
   'collection_owner_lock',
   'SELECT pg_advisory_xact_lock(7305809, hashint8($user_id::bigint))',
   'user $user_id',
 );
 
 // left(), because a username may be longer than a title.
-export const CREATE = statement<CollectionRow & { full: boolean; id: number | null }>(
+export const CREATE_COLLECTION = statement<CollectionRow & { full: boolean; id: number | null }>(
   'collection_create',
   `WITH game AS (SELECT g.id FROM games g WHERE g.id = $game_id AND ${canView('g', '$user_id')}),
    own AS (
@@ -111,7 +111,7 @@ export const CREATE = statement<CollectionRow & { full: boolean; id: number | nu
 );
 
 // NULL leaves a value unchanged. '' clears the description.
-const UPDATE = statement<CollectionRow & CollectionAccess>(
+const UPDATE_COLLECTION = statement<CollectionRow & CollectionAccess>(
   'collection_update',
   `WITH ${COLLECTION},
    shown AS (
@@ -134,7 +134,7 @@ const UPDATE = statement<CollectionRow & CollectionAccess>(
    SELECT collection.editable, ${collectionColumns('updated')} FROM collection LEFT JOIN updated ON true`,
 );
 
-const DELETE = statement<CollectionAccess>(
+const DELETE_COLLECTION = statement<CollectionAccess>(
   'collection_delete',
   `WITH ${COLLECTION},
    deleted AS (DELETE FROM collections c USING collection WHERE c.id = collection.id AND editable)
@@ -142,7 +142,7 @@ const DELETE = statement<CollectionAccess>(
 );
 
 // Raw SQL for the UNION.
-const EDITORS = read<Editor>(
+const COLLECTION_EDITORS = read<Editor>(
   'collection_editors',
   `SELECT u.username, e.role, EXISTS (
      SELECT FROM profile_collections p WHERE p.collection_id = $id AND p.user_id = e.user_id) AS on_profile
@@ -173,8 +173,8 @@ export class CollectionsService {
   async editableBy(user_id: number, game_id?: number): Promise<RowsOrSlices<CollectionRow>> {
     const rows =
       game_id === undefined
-        ? await this.database.rows(LIST, { user_id })
-        : await this.database.rows(LIST_WITH_GAME, { user_id, game_id });
+        ? await this.database.rows(EDITABLE_COLLECTIONS, { user_id })
+        : await this.database.rows(EDITABLE_COLLECTIONS_WITH_GAME, { user_id, game_id });
     return isShort(rows) ? rows : this.collectionSlices(user_id, game_id);
   }
 
@@ -188,7 +188,7 @@ export class CollectionsService {
   }
 
   async one(id: number, user_id: number): Promise<CollectionResponse> {
-    const row = await this.database.row(ONE, { id, user_id });
+    const row = await this.database.row(VIEWED_COLLECTION, { id, user_id });
     if (!row) throw invalidCollection();
     return collectionResponse(row, this.links);
   }
@@ -197,7 +197,7 @@ export class CollectionsService {
   async withEditors(id: number): Promise<{ collection: CollectionResponse; editors: Editor[] } | undefined> {
     const row = await this.collections.findOneBy({ id });
     if (!row) return undefined;
-    const editors = await this.database.rows(EDITORS, { id });
+    const editors = await this.database.rows(COLLECTION_EDITORS, { id });
     return { collection: collectionResponse(row, this.links), editors };
   }
 
@@ -219,10 +219,10 @@ export class CollectionsService {
       blurb,
     };
     const getRows = await this.database.execute(
-      [bind(LOCK_OWNER, { user_id }), bind(CREATE, values)],
+      [bind(LOCK_COLLECTION_OWNER, { user_id }), bind(CREATE_COLLECTION, values)],
       manager,
     );
-    const [row] = getRows(CREATE);
+    const [row] = getRows(CREATE_COLLECTION);
     if (row?.full) throw badRequest('too many collections');
     if (!row?.id) throw invalidGame();
     return { collection: collectionResponse(row, this.links) };
@@ -235,7 +235,7 @@ export class CollectionsService {
   ): Promise<OneCollectionResponse> {
     const { collection_id, title, private: hidden, layout, on_profile } = request;
     const description = request.description === null ? '' : request.description;
-    const updated = bind(UPDATE, {
+    const updated = bind(UPDATE_COLLECTION, {
       collection_id,
       user_id,
       title,
@@ -249,7 +249,7 @@ export class CollectionsService {
   }
 
   async delete(user_id: number, collection_id: number, manager?: EntityManager): Promise<SuccessResponse> {
-    const deleted = bind(DELETE, { collection_id, user_id });
+    const deleted = bind(DELETE_COLLECTION, { collection_id, user_id });
     await writeCollection(this.database, user_id, collection_id, [deleted], manager);
     return { success: true };
   }

@@ -6,7 +6,7 @@ import { ProfileCollection } from './profile-collection.entity';
 import { canEditCollection } from './collection-access';
 import { canView, canViewOfMany } from '../games/visibility';
 import { Database } from '../platform/database/database';
-import { type Cursor, NEWEST } from '../platform/input/cursor';
+import { type Cursor, NEWEST_CURSOR } from '../platform/input/cursor';
 import { longRead, read, statement } from '../platform/database/statement';
 
 const SHOWN_COLUMNS = ['id', 'title', 'private', 'games_count'] as const satisfies (keyof Collection)[];
@@ -51,7 +51,7 @@ const COLLECTIONS_OF = longRead<ShownCollection>(
    JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $limit`,
   'user $user_id',
 );
-const ONE = read<EditableCollection>(
+const COLLECTION_TO_EDIT = read<EditableCollection>(
   'collection_to_edit',
   `SELECT ${SHOWN_COLUMNS.map((column) => `c.${column}`).join(', ')}, ${ON_PROFILE}
    FROM collections c WHERE c.id = $id AND ${canEditCollection('c', '$user_id')}`,
@@ -72,7 +72,7 @@ const FIRST_GAMES = longRead<{ game_id: number; visible: boolean }>(
   'user $user_id',
 );
 
-const SHOW = statement(
+const SHOW_ON_PROFILE = statement(
   'show_collection',
   `INSERT INTO profile_collections (collection_id, user_id)
    SELECT c.id, $user_id FROM collections c WHERE c.id = $id AND ${canEditCollection('c', '$user_id')} ON CONFLICT DO NOTHING`,
@@ -90,7 +90,7 @@ export class ProfileCollectionsService {
   /** Lists collections, last updated first: one more than fits on the page if there is a next page. */
   listCollections(
     user_id: number,
-    { after = NEWEST, game_id }: { after?: Cursor; game_id?: number } = {},
+    { after = NEWEST_CURSOR, game_id }: { after?: Cursor; game_id?: number } = {},
   ): Promise<ShownCollection[]> {
     return this.database.rows(COLLECTIONS_OF, {
       user_id,
@@ -103,7 +103,7 @@ export class ProfileCollectionsService {
 
   /** Returns undefined if the user can't edit such a collection. */
   one(user_id: number, id: number): Promise<EditableCollection | undefined> {
-    return this.database.row(ONE, { user_id, id });
+    return this.database.row(COLLECTION_TO_EDIT, { user_id, id });
   }
 
   /** Returns undefined if the user can't see such a game. */
@@ -140,7 +140,7 @@ export class ProfileCollectionsService {
       .andWhere(canEditCollection('c', ':user_id'), { user_id })
       .getOne();
     if (!collection) return undefined;
-    if (on) await this.database.rows(SHOW, { user_id, id });
+    if (on) await this.database.rows(SHOW_ON_PROFILE, { user_id, id });
     else await this.shown.delete({ user_id, collection_id: id });
     return collection.title;
   }

@@ -1,4 +1,4 @@
-import { Audit, EVENTS } from '../audit/audit';
+import { Audit, AUDIT_EVENTS } from '../audit/audit';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { AccountsService } from '../users/accounts.service';
 import { type Commands, integerParser, type OperatorCommand, subcommands } from './operator-command';
@@ -20,7 +20,7 @@ function registerList(command: OperatorCommand): void {
     .description('List the newest audit events.')
     .option('--user <USERNAME>', 'only events of this user')
     .option('--event <EVENT>', 'only events of this type, such as api_key.created')
-    .completes('--event', Object.keys(EVENTS))
+    .completes('--event', Object.keys(AUDIT_EVENTS))
     .option('--count <NUMBER>', 'number of events', parseCount, 50)
     .json()
     .handler(async ({ app }, { user, event, count, json }: ListOptions) => {

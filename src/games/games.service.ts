@@ -58,7 +58,7 @@ const VIEWABLE_GAME = read(
   `SELECT g.id FROM games g WHERE g.id = $id AND ${canView('g', '$user_id')}`,
 );
 
-const GAME = read<Packed>(
+const GAME_WITH_OWNER = read<Packed>(
   'game',
   `SELECT ${GAME_WITH_USER_ROW.sql} FROM games g JOIN users u ON u.id = g.user_id
    WHERE g.id = $id AND ${canView('g', '$user_id')}`,
@@ -112,7 +112,7 @@ export class GamesService {
   }
 
   async find(id: number, user_id: number): Promise<GameWithUserRow> {
-    const game = await this.database.row(GAME, { id, user_id });
+    const game = await this.database.row(GAME_WITH_OWNER, { id, user_id });
     if (!game) throw invalidGame();
     return GAME_WITH_USER_ROW.read(game);
   }

@@ -19,7 +19,7 @@ export interface RetryKey {
 const LIFE = `interval '24 hours'`;
 
 // Waits for a concurrent transaction with the same key. No row: an earlier request of this user had the key.
-export const CLAIM = statement(
+export const CLAIM_RETRY_KEY = statement(
   'idempotency_claim',
   `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id)
    VALUES ($credential, $key_hash, $fingerprint, $user_id)
@@ -34,7 +34,7 @@ export interface StoredResponse {
   response: string;
 }
 
-// The rows that CLAIM leaves unchanged.
+// The rows that CLAIM_RETRY_KEY leaves unchanged.
 export const STORED_RESPONSE = statement<StoredResponse>(
   'idempotency_kept',
   `SELECT fingerprint, answer AS response FROM idempotency_keys
@@ -63,7 +63,7 @@ export async function runOnce<Result>(
 ): Promise<{ response: Result; isRepeated: boolean }> {
   const { credential, user_id } = key;
   const key_hash = hashKey(key);
-  const claimed = await send(CLAIM, { credential, key_hash, fingerprint, user_id });
+  const claimed = await send(CLAIM_RETRY_KEY, { credential, key_hash, fingerprint, user_id });
   if (claimed.length === 0) {
     const [stored] = await send(STORED_RESPONSE, { credential, key_hash, user_id });
     return { response: readResponse<Result>(stored, fingerprint), isRepeated: true };

@@ -16,14 +16,14 @@ export const ADD_EVENT = statement(
   'INSERT INTO build_events (build_id, type, message, data) VALUES ($build_id, $type, $message, $data)',
 );
 
-const ADD = statement<{ id: number }>(
+const ADD_CLIENT_EVENT = statement<{ id: number }>(
   'add_build_event',
   `INSERT INTO build_events (build_id, type, message, data)
    SELECT $build_id, $type, $message, $data
    WHERE (SELECT count(*) FROM build_events WHERE build_id = $build_id) < ${MAX_EVENTS} RETURNING id`,
 );
 
-const EVENTS = longRead<Pick<BuildEvent, 'id' | 'type' | 'message' | 'data' | 'created_at'>>(
+const EVENTS_OF_BUILD = longRead<Pick<BuildEvent, 'id' | 'type' | 'message' | 'data' | 'created_at'>>(
   'build_events',
   `SELECT id, type, message, data, created_at FROM build_events WHERE build_id = $build_id
    ORDER BY id LIMIT ${MAX_EVENTS + 100}`,
@@ -40,11 +40,12 @@ export class BuildEventsService {
     manager?: EntityManager,
   ): Promise<void> {
     const values = { build_id, type, message, data: data ?? null };
-    if (!(await this.database.row(ADD, values, manager))) throw tooMany('too many events of the build');
+    if (!(await this.database.row(ADD_CLIENT_EVENT, values, manager)))
+      throw tooMany('too many events of the build');
   }
 
   async list(build_id: number): Promise<BuildEventResponse[]> {
-    const events = await this.database.rows(EVENTS, { build_id });
+    const events = await this.database.rows(EVENTS_OF_BUILD, { build_id });
     return events.map((event) => ({ ...event, created_at: modernTimestamp(event.created_at) }));
   }
 }

@@ -43,7 +43,7 @@ const DELETE_EMPTY_CHANNEL = statement(
        WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state <> 'failed')`,
 );
 
-const SESSIONS = statement<{ session_id: string }>(
+const SESSIONS_TO_DISCARD = statement<{ session_id: string }>(
   'build_sessions_to_discard',
   `WITH found AS (SELECT id, session_id FROM build_files WHERE build_id = $build_id AND session_id IS NOT NULL)
    UPDATE build_files f SET session_id = NULL FROM found WHERE f.id = found.id RETURNING found.session_id`,
@@ -74,7 +74,7 @@ export class BuildFailures {
       if (!build) return undefined;
       const rows = await this.database.execute(
         [
-          bind(SESSIONS, { build_id }),
+          bind(SESSIONS_TO_DISCARD, { build_id }),
           bind(ADD_EVENT, { build_id, type: 'failed', message: text, data: null }),
           bind(ANNOUNCE_FAILED, { build_id }),
           bind(DELETE_EMPTY_CHANNEL, { build_id }),
@@ -83,7 +83,7 @@ export class BuildFailures {
       );
       const keys = keysOfAttempts(build.game_id, build_id, build.attempts);
       await this.unused.record(keys, db);
-      return { keys, sessions: rows(SESSIONS) };
+      return { keys, sessions: rows(SESSIONS_TO_DISCARD) };
     });
     if (!failed) return false;
     this.events.announced();

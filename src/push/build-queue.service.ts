@@ -16,7 +16,7 @@ const MAX_SERVED = 1000;
  * The owners with the fewest running jobs are next, and among them the one that this process served least recently, so
  * that many pushes of one owner don't delay those of others. `$served`: the owners served, the latest last.
  */
-const CLAIM = statement<{ build_id: number; attempts: number; owner_id: number }>(
+const CLAIM_JOB = statement<{ build_id: number; attempts: number; owner_id: number }>(
   'claim_build_job',
   `WITH running AS (
      SELECT g.user_id, count(*) AS jobs
@@ -32,12 +32,12 @@ const CLAIM = statement<{ build_id: number; attempts: number; owner_id: number }
    WHERE j.build_id = next.build_id RETURNING j.build_id, j.attempts, next.user_id AS owner_id`,
 );
 
-const RENEW = statement<{ build_id: number }>(
+const RENEW_JOB = statement<{ build_id: number }>(
   'renew_build_job',
   'UPDATE build_jobs SET leased_until = $leased_until WHERE build_id = $build_id AND lease = $lease RETURNING build_id',
 );
 
-const RELEASE = statement(
+const RELEASE_JOB = statement(
   'release_build_job',
   `UPDATE build_jobs SET attempts = attempts - $uncounted, lease = NULL, leased_until = $leased_until
    WHERE build_id = $build_id AND lease = $lease`,
@@ -72,7 +72,7 @@ export class BuildQueue {
 
   async claim(): Promise<Claim | undefined> {
     const lease = randomUUID();
-    const claimed = await this.database.row(CLAIM, {
+    const claimed = await this.database.row(CLAIM_JOB, {
       now: this.after(0),
       lease,
       leased_until: this.after(LEASE_MS),
@@ -87,14 +87,15 @@ export class BuildQueue {
   /** Returns false if another process has taken the job over. */
   async renew({ build_id, lease }: Claim): Promise<boolean> {
     return (
-      (await this.database.row(RENEW, { build_id, lease, leased_until: this.after(LEASE_MS) })) !== undefined
+      (await this.database.row(RENEW_JOB, { build_id, lease, leased_until: this.after(LEASE_MS) })) !==
+      undefined
     );
   }
 
   /** Lets another attempt begin after `wait_ms`. `isCounted`: whether the attempt that ends counts as one. */
   async release({ build_id, lease }: Claim, wait_ms: number, { isCounted }: { isCounted: boolean }) {
     const leased_until = this.after(wait_ms);
-    await this.database.rows(RELEASE, { build_id, lease, leased_until, uncounted: isCounted ? 0 : 1 });
+    await this.database.rows(RELEASE_JOB, { build_id, lease, leased_until, uncounted: isCounted ? 0 : 1 });
   }
 
   /** Locks the job in a transaction, unless another process has taken it over. */

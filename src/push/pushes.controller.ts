@@ -30,7 +30,7 @@ import {
 import { PushedFilesService } from './pushed-files.service';
 import { PushesService } from './pushes.service';
 
-const EDITORS = 'Only for users who can edit the game.';
+const FOR_EDITORS = 'Only for users who can edit the game.';
 
 @ApiTags('Builds')
 @Controller('wharf/builds')
@@ -46,7 +46,7 @@ export class PushesController {
   @Post()
   @ApiOperation({
     summary: 'Create a build',
-    description: `${EDITORS} Then upload its patch and signature. A channel that doesn't exist is created.`,
+    description: `${FOR_EDITORS} Then upload its patch and signature. A channel that doesn't exist is created.`,
   })
   @OncePerKey()
   @ApiOkResponse({ type: CreateBuildResponse })
@@ -61,7 +61,7 @@ export class PushesController {
   }
 
   @Get(':build_id')
-  @ApiOperation({ summary: 'Get a pushed build', description: EDITORS })
+  @ApiOperation({ summary: 'Get a pushed build', description: FOR_EDITORS })
   @ApiOkResponse({ type: OnePushedBuildResponse })
   @Fails(404, 'invalid build')
   async one(
@@ -72,7 +72,7 @@ export class PushesController {
   }
 
   @Get(':build_id/files')
-  @ApiOperation({ summary: 'List the files of a pushed build', description: EDITORS })
+  @ApiOperation({ summary: 'List the files of a pushed build', description: FOR_EDITORS })
   @ApiOkResponse({ type: PushedFilesResponse })
   @Fails(404, 'invalid build')
   async files(
@@ -85,7 +85,7 @@ export class PushesController {
   @Post(':build_id/files')
   @ApiOperation({
     summary: 'Create a file of a build',
-    description: `${EDITORS} The file is then uploaded to \`upload_url\`: a POST, whose \`Location\` takes the parts.`,
+    description: `${FOR_EDITORS} The file is then uploaded to \`upload_url\`: a POST, whose \`Location\` takes the parts.`,
   })
   @OncePerKey()
   @ApiOkResponse({ type: CreateBuildFileResponse })
@@ -103,7 +103,7 @@ export class PushesController {
   @Get(':build_id/files/:file_id/download')
   @ApiOperation({
     summary: 'Download a file of a pushed build',
-    description: `${EDITORS} Redirects to a signed URL that expires.`,
+    description: `${FOR_EDITORS} Redirects to a signed URL that expires.`,
   })
   @RedirectsToFile()
   @Fails(404, 'invalid build', 'invalid build file')
@@ -117,7 +117,7 @@ export class PushesController {
   @Post(':build_id/files/:file_id')
   @ApiOperation({
     summary: 'Finish a file of a build',
-    description: `${EDITORS} When both files are complete, the build is processed.`,
+    description: `${FOR_EDITORS} When both files are complete, the build is processed.`,
   })
   @OncePerKey()
   @ApiOkResponse({ type: OnePushedFileResponse })
@@ -131,7 +131,7 @@ export class PushesController {
   }
 
   @Post(':build_id/failures')
-  @ApiOperation({ summary: 'Report the failure of a build', description: `${EDITORS} The build fails.` })
+  @ApiOperation({ summary: 'Report the failure of a build', description: `${FOR_EDITORS} The build fails.` })
   @OncePerKey()
   @ApiOkResponse({ type: SuccessResponse })
   @Fails(404, 'invalid build')
@@ -147,7 +147,7 @@ export class PushesController {
   @Post(':build_id/publish')
   @ApiOperation({
     summary: 'Publish a hidden build',
-    description: `${EDITORS} It becomes the head of its channel if it is the newest completed build.`,
+    description: `${FOR_EDITORS} It becomes the head of its channel if it is the newest completed build.`,
   })
   @OncePerKey()
   @ApiOkResponse({ type: SuccessResponse })
@@ -163,7 +163,7 @@ export class PushesController {
   }
 
   @Get(':build_id/events')
-  @ApiOperation({ summary: 'List the events of a build', description: EDITORS })
+  @ApiOperation({ summary: 'List the events of a build', description: FOR_EDITORS })
   @ApiOkResponse({ type: BuildEventsResponse })
   @Fails(404, 'invalid build')
   async listEvents(
@@ -177,7 +177,7 @@ export class PushesController {
   @Post(':build_id/events')
   @ApiOperation({
     summary: 'Report an event of a build',
-    description: `${EDITORS} At most 1,000 events per build.`,
+    description: `${FOR_EDITORS} At most 1,000 events per build.`,
   })
   @OncePerKey()
   @ApiOkResponse({ type: SuccessResponse })

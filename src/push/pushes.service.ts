@@ -8,7 +8,7 @@ import { apiError, tooMany } from '../platform/errors/api-error';
 import { canEdit, editedBy } from '../games/visibility';
 import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
 import { ChannelsService } from '../uploads/channels.service';
-import { LOCK_OWNER } from '../uploads/lock-owner';
+import { LOCK_FILE_OWNER } from '../uploads/lock-owner';
 import { BUILD_ROW } from '../uploads/upload.row';
 import { type Downloader, invalidBuild, isFor } from '../uploads/uploads.service';
 import type { Build } from '../wharf/build.entity';
@@ -56,7 +56,7 @@ interface CreatedRow {
   parent_build_id: number | null;
 }
 
-const CREATE = statement<CreatedRow>(
+const CREATE_BUILD = statement<CreatedRow>(
   'create_pushed_build',
   `WITH build AS (
      INSERT INTO builds (game_id, channel_name, state, user_version, hidden, source, metadata, launch_analysis, expires_at,
@@ -79,7 +79,7 @@ interface PushedRow extends PushedBuildRow, Pick<Build, 'channel_name'> {
 
 const PUSHED_COLUMNS = `${BUILD_ROW}, b.hidden, b.error`;
 
-const BUILD = read<PushedRow>(
+const EDITED_BUILD = read<PushedRow>(
   'edited_build',
   `SELECT ${PUSHED_COLUMNS}, b.channel_name, g.slug
    FROM builds b JOIN games g ON g.id = b.game_id WHERE b.id = $build_id AND ${canEdit('g', '$user_id')}`,
@@ -131,7 +131,7 @@ export class PushesService {
         const quota = await this.database.execute(
           [
             bind(LOCK_GAME, { game_id, user_id: credential.user_id }),
-            bind(LOCK_OWNER, { game_id }),
+            bind(LOCK_FILE_OWNER, { game_id }),
             bind(QUOTA, { game_id, channel }),
           ],
           db,
@@ -151,7 +151,7 @@ export class PushesService {
           traits: traitsForChannel(channel),
           max_bytes,
         };
-        const { id, upload_id, parent_build_id } = (await this.database.row(CREATE, values, db))!;
+        const { id, upload_id, parent_build_id } = (await this.database.row(CREATE_BUILD, values, db))!;
         const parent_build = parent_build_id === null ? undefined : { id: parent_build_id };
         return { build: { id, upload_id, ...(parent_build && { parent_build }) } };
       }),
@@ -160,7 +160,7 @@ export class PushesService {
 
   /** A build of a game that the caller can edit. */
   async require(build_id: number, credential: Downloader): Promise<PushedRow> {
-    const build = await this.database.row(BUILD, { build_id, user_id: credential.user_id });
+    const build = await this.database.row(EDITED_BUILD, { build_id, user_id: credential.user_id });
     if (!build || !isFor(credential, build.game_id)) throw invalidBuild();
     return build;
   }

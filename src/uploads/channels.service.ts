@@ -16,15 +16,15 @@ const FEW = 10;
  * The game `g` with this ID, or of the owner with the slug, that the user can edit. Without the LIMIT, the
  * planner may read all games of the owner.
  */
-const EDITED_GAME = `g.id = coalesce($game_id, (
+const IS_EDITED_GAME = `g.id = coalesce($game_id, (
      SELECT o.id FROM users u
      JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $slug LIMIT 1) o ON true
      WHERE lower_ascii(u.username) = lower_ascii($owner)))
    AND ${canEdit('g', '$user_id')}`;
 
-const GAME = read<{ game_id: number }>(
+const EDITED_GAME_ID = read<{ game_id: number }>(
   'edited_game',
-  `SELECT g.id AS game_id FROM games g WHERE ${EDITED_GAME}`,
+  `SELECT g.id AS game_id FROM games g WHERE ${IS_EDITED_GAME}`,
 );
 
 /** A row of nulls: the game has no such channel. */
@@ -36,14 +36,14 @@ type FoundChannelRow = { edited_game_id: number } & (FlatChannelRow | { id: null
  */
 const channelsOfGame = (condition: string, limit = '') =>
   `SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (${selectChannels(condition, limit)}) c ON true
-   WHERE ${EDITED_GAME} ORDER BY c.channel_name`;
+   WHERE ${IS_EDITED_GAME} ORDER BY c.channel_name`;
 
 const CHANNEL = read<FoundChannelRow>('channel', channelsOfGame('channel_name = $channel_name'));
 const FEW_CHANNELS = read<FoundChannelRow>(
   'few_channels',
   channelsOfGame('channel_name IS NOT NULL', ` LIMIT ${FEW + 1}`),
 );
-const CHANNELS = longRead<FoundChannelRow>(
+const MANY_CHANNELS = longRead<FoundChannelRow>(
   'channels',
   channelsOfGame('channel_name IS NOT NULL', ` LIMIT ${MAX_CHANNELS}`),
   'user $user_id',
@@ -56,7 +56,7 @@ export class ChannelsService {
 
   async all(request: ChannelsRequest, credential: Downloader): Promise<ChannelRow[]> {
     const few = await this.find(FEW_CHANNELS, request, credential);
-    return few.length <= FEW ? few : this.find(CHANNELS, request, credential);
+    return few.length <= FEW ? few : this.find(MANY_CHANNELS, request, credential);
   }
 
   async one(request: ChannelsRequest, channel_name: string, credential: Downloader): Promise<ChannelRow> {
@@ -67,7 +67,7 @@ export class ChannelsService {
 
   /** The ID of a game that the caller can edit. */
   async game(request: ChannelsRequest, credential: Downloader): Promise<number> {
-    const found = await this.database.row(GAME, gameValues(request, credential));
+    const found = await this.database.row(EDITED_GAME_ID, gameValues(request, credential));
     if (!found || !isFor(credential, found.game_id)) throw invalidGame();
     return found.game_id;
   }

@@ -22,7 +22,7 @@ export const ACCESS_COLUMNS =
  * Joins the user's permissions for the game `g`, with the parameters `$user_id` and `$download_key_id`. With
  * OFFSET 0, each part runs once.
  */
-export const ACCESS = `
+export const JOIN_ACCESS = `
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR ${hasBought('$user_id')} AS owns
     FROM (

@@ -4,7 +4,7 @@ import { Database } from '../platform/database/database';
 import { read } from '../platform/database/statement';
 import { apiError } from '../platform/errors/api-error';
 import { type Build, isPublished } from '../wharf/build.entity';
-import { ACCESS, ACCESS_COLUMNS, type AccessRow, MAY_SEE, requireDownload } from './download-access';
+import { JOIN_ACCESS, ACCESS_COLUMNS, type AccessRow, MAY_SEE, requireDownload } from './download-access';
 import type { BuildRequest, DownloadBuildRequest, UpgradePathRequest } from './download.dto';
 import type { Upload } from './upload.entity';
 import { BUILD_FILES, type BuildRow, FILES_ROW, type FilesRow, selectBuild } from './upload.row';
@@ -25,11 +25,11 @@ interface BuildAccessRow
 interface OneBuildRow extends BuildAccessRow, BuildRow, FilesRow, GameUserRow {}
 
 /** A build with the owner `u` of its game. */
-const BUILD = read<OneBuildRow>(
+const DOWNLOADABLE_BUILD = read<OneBuildRow>(
   'build',
   `SELECT ${BUILD_ACCESS}, ${selectBuild('f.id')}, ${FILES_ROW},
           u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
-   FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id ${ACCESS} ${JOIN_UPLOAD_OF_BUILD} ${BUILD_FILES}
+   FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id ${JOIN_ACCESS} ${JOIN_UPLOAD_OF_BUILD} ${BUILD_FILES}
    WHERE b.id = $build_id AND ${MAY_SEE}`,
 );
 
@@ -43,7 +43,7 @@ export interface BuildFileRow extends BuildAccessRow, Pick<Build, 'file_key' | '
 const BUILD_FILE = read<BuildFileRow>(
   'build_file',
   `SELECT ${BUILD_ACCESS}, b.game_id, b.state, f.filename, file.file_key, file.file_url
-   FROM builds b JOIN games g ON g.id = b.game_id ${ACCESS} ${JOIN_UPLOAD_OF_BUILD}
+   FROM builds b JOIN games g ON g.id = b.game_id ${JOIN_ACCESS} ${JOIN_UPLOAD_OF_BUILD}
    LEFT JOIN LATERAL (
      SELECT b.file_key, b.file_url WHERE $file_type = 'archive'
      UNION ALL SELECT o.file_key, NULL FROM build_files o WHERE o.build_id = b.id AND o.type = $file_type) file ON true
@@ -63,7 +63,7 @@ const UPGRADE_PATH = read<AccessRow & Pick<Upload, 'traits'> & BuildRow & FilesR
   'upgrade_path',
   `WITH RECURSIVE target AS (
      SELECT ${BUILD_ACCESS}, b.game_id, b.channel_name, f.id AS upload_id
-     FROM builds b JOIN games g ON g.id = b.game_id ${ACCESS} ${JOIN_UPLOAD_OF_BUILD}
+     FROM builds b JOIN games g ON g.id = b.game_id ${JOIN_ACCESS} ${JOIN_UPLOAD_OF_BUILD}
      WHERE b.id = $target_build_id AND ${MAY_SEE} AND (access.edits OR f.hidden IS NOT TRUE)),
    path AS (
      SELECT b.id, b.parent_build_id, 1 AS place FROM builds b CROSS JOIN target
@@ -85,7 +85,7 @@ export class DownloadableBuilds {
 
   async one({ build_id, download_key_id }: BuildRequest, credential: Downloader): Promise<OneBuildRow> {
     const values = { build_id, ...accessValues(credential, download_key_id) };
-    return requireBuild(await this.database.row(BUILD, values), credential, download_key_id);
+    return requireBuild(await this.database.row(DOWNLOADABLE_BUILD, values), credential, download_key_id);
   }
 
   async file(

@@ -7,7 +7,7 @@ import { Database } from '../platform/database/database';
 import { statement } from '../platform/database/statement';
 import { badRequest } from '../platform/errors/api-error';
 import { FILE_UPLOAD_LIFETIME } from './file-upload.entity';
-import { LOCK_OWNER } from './lock-owner';
+import { LOCK_FILE_OWNER } from './lock-owner';
 
 /** Size of all files of the games of the user, stored or being uploaded. */
 const USED_BYTES = statement<{ bytes: number }>(
@@ -38,7 +38,7 @@ export class FileQuota {
   async requireSpace(game_id: number, bytes: number, db: EntityManager): Promise<void> {
     const { FILES_QUOTA_BYTES: quota } = this.settings;
     if (quota === 0) return;
-    const owner = await this.database.row(LOCK_OWNER, { game_id }, db);
+    const owner = await this.database.row(LOCK_FILE_OWNER, { game_id }, db);
     if (!owner) throw invalidGame();
     const now = new Date(this.clock.now());
     const used = await this.database.row(USED_BYTES, { owner_id: owner.owner_id, now }, db);

@@ -60,7 +60,7 @@ export const PENDING_UPLOADS = longRead<PendingUpload>(
 );
 
 /** Only one of two requests gets the file to store. A process that was killed loses it when its lease ends. */
-const CLAIM = statement<FileUpload>(
+const CLAIM_UPLOAD = statement<FileUpload>(
   'claim_file_upload',
   `UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $now::timestamptz + interval '${LEASE_MS} ms'
    WHERE id = $id AND game_id = $game_id
@@ -68,12 +68,12 @@ const CLAIM = statement<FileUpload>(
    RETURNING *`,
 );
 
-const RENEW = statement(
+const RENEW_UPLOAD = statement(
   'renew_file_upload',
   `UPDATE file_uploads SET leased_until = $now::timestamptz + interval '${LEASE_MS} ms' WHERE id = $id AND state = 'storing'`,
 );
 
-const RELEASE = statement(
+const RELEASE_UPLOAD = statement(
   'release_file_upload',
   `UPDATE file_uploads SET state = $state, error = $error, leased_until = NULL WHERE id = $id AND state = 'storing'`,
 );
@@ -179,7 +179,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     const session = await this.sessions.find(id);
     if (found.state !== 'storing' && !(session && isComplete(session)))
       throw apiError(409, 'the file isn’t complete');
-    const claimed = await this.database.row(CLAIM, { id, game_id, now: this.now });
+    const claimed = await this.database.row(CLAIM_UPLOAD, { id, game_id, now: this.now });
     if (claimed) this.storeInBackground(claimed, editor);
     return claimed ? { ...found, state: 'storing', error: null } : this.status(game_id, id, editor.user_id);
   }
@@ -213,7 +213,7 @@ export class FileUploadsService implements OnApplicationShutdown {
 
   private async store(file: FileUpload, editor: Editor): Promise<void> {
     const { id } = file;
-    const renew = () => void this.database.rows(RENEW, { id, now: this.now }).catch(() => undefined);
+    const renew = () => void this.database.rows(RENEW_UPLOAD, { id, now: this.now }).catch(() => undefined);
     const timer = setInterval(renew, LEASE_MS / 3).unref();
     try {
       await this.inTurn(editor.user_id, () => this.storeFile(file, editor));
@@ -227,13 +227,13 @@ export class FileUploadsService implements OnApplicationShutdown {
   private async fail(id: string, error: Error): Promise<void> {
     if (this.stopping.signal.aborted) {
       // Another process, or this one when it has restarted, can store it.
-      await this.database.rows(RELEASE, { id, state: 'receiving', error: null });
+      await this.database.rows(RELEASE_UPLOAD, { id, state: 'receiving', error: null });
       return;
     }
     const isExpected = error instanceof Rejected || error instanceof ApiError;
     if (!isExpected) this.log.error(error);
     const text = error instanceof Rejected ? error.message : 'The file could not be stored. Try again.';
-    await this.database.rows(RELEASE, { id, state: 'failed', error: text });
+    await this.database.rows(RELEASE_UPLOAD, { id, state: 'failed', error: text });
   }
 
   private async storeFile(file: FileUpload, editor: Editor): Promise<void> {

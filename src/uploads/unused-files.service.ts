@@ -48,7 +48,7 @@ const FORGET = statement(
   `DELETE FROM unused_files WHERE file_key = ANY ($file_keys::text[]) AND ${IS_DUE('due_at', '$now')}`,
 );
 
-const POSTPONE = statement(
+const POSTPONE_FILE = statement(
   'postpone_unused_file',
   'UPDATE unused_files SET due_at = $due_at WHERE file_key = $file_key',
 );
@@ -140,7 +140,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
     try {
       await this.storage.delete(file_key);
     } catch (error) {
-      await this.database.rows(POSTPONE, { file_key, due_at: new Date(this.clock.now() + RETRY_MS) });
+      await this.database.rows(POSTPONE_FILE, { file_key, due_at: new Date(this.clock.now() + RETRY_MS) });
       throw error;
     }
   }

@@ -6,7 +6,7 @@ import { apiError } from '../platform/errors/api-error';
 import { invalidGame } from '../games/errors';
 import { isPublished } from '../wharf/build.entity';
 import {
-  ACCESS,
+  JOIN_ACCESS,
   ACCESS_COLUMNS,
   type AccessRow,
   MAY_SEE,
@@ -39,7 +39,7 @@ const listed = (max: number, isSeen = '(access.edits OR NOT f.hidden)') =>
 
 const selectUploads = (max: number) =>
   `SELECT ${ACCESS_COLUMNS}, f.*
-   FROM games g ${ACCESS} LEFT JOIN LATERAL (${listed(max)}) f ON true
+   FROM games g ${JOIN_ACCESS} LEFT JOIN LATERAL (${listed(max)}) f ON true
    WHERE g.id = $game_id AND ${MAY_SEE} ORDER BY f.position, f.id`;
 
 /** A row of nulls: the game has no uploads. */
@@ -51,7 +51,7 @@ const MANY_UPLOADS = longRead<ListedRow>('many_uploads', selectUploads(MAX_UPLOA
 const UPLOADS_OF_GAMES = longRead<AccessRow & FlatUploadRow>(
   'uploads_of_games',
   `SELECT ${ACCESS_COLUMNS}, f.*
-   FROM games g ${ACCESS} JOIN LATERAL (${listed(MAX_SHOWN + 1)}) f ON true
+   FROM games g ${JOIN_ACCESS} JOIN LATERAL (${listed(MAX_SHOWN + 1)}) f ON true
    WHERE g.id = ANY ($game_ids::bigint[]) AND ${MAY_SEE} ORDER BY f.position, f.id`,
   'user $user_id',
 );
@@ -59,7 +59,7 @@ const UPLOADS_OF_GAMES = longRead<AccessRow & FlatUploadRow>(
 const UPLOAD = read<AccessRow & FlatUploadRow>(
   'upload',
   `SELECT ${ACCESS_COLUMNS}, f.*
-   FROM (${uploadsWith('f.id = $upload_id')}) f JOIN games g ON g.id = f.game_id ${ACCESS} WHERE ${MAY_SEE}`,
+   FROM (${uploadsWith('f.id = $upload_id')}) f JOIN games g ON g.id = f.game_id ${JOIN_ACCESS} WHERE ${MAY_SEE}`,
 );
 
 /** The data that the redirect to an upload's file needs. */
@@ -74,7 +74,7 @@ const UPLOAD_FILE = read<AccessRow & UploadFileRow>(
   'upload_file',
   `SELECT ${ACCESS_COLUMNS}, f.game_id, f.traits, f.filename, f.external_url, f.hidden, coalesce(f.file_key, b.file_key) AS file_key,
           coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
-   FROM uploads f ${NEWEST_BUILD} JOIN games g ON g.id = f.game_id ${ACCESS} WHERE f.id = $upload_id AND ${MAY_SEE}`,
+   FROM uploads f ${NEWEST_BUILD} JOIN games g ON g.id = f.game_id ${JOIN_ACCESS} WHERE f.id = $upload_id AND ${MAY_SEE}`,
 );
 
 /** Anyone with the text of a live key of the game can download its files. */
@@ -100,7 +100,7 @@ const CHANNEL_BUILDS = longRead<BuildRow>(
 
 const VISIBLE_GAME = read<AccessRow>(
   'game_to_download',
-  `SELECT ${ACCESS_COLUMNS} FROM games g ${ACCESS} WHERE g.id = $game_id AND ${MAY_SEE}`,
+  `SELECT ${ACCESS_COLUMNS} FROM games g ${JOIN_ACCESS} WHERE g.id = $game_id AND ${MAY_SEE}`,
 );
 
 /** The user of a credential, or of a session. */
@@ -187,7 +187,7 @@ export class UploadsService {
   }
 }
 
-/** The parameters of ACCESS. */
+/** The parameters of JOIN_ACCESS. */
 export const accessValues = ({ user_id }: Downloader, download_key_id?: number) => ({
   user_id,
   download_key_id: download_key_id ?? null,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { canEdit } from '../games/visibility';
 import { Database } from '../platform/database/database';
 import { longRead } from '../platform/database/statement';
-import { NEWEST } from '../platform/input/cursor';
+import { NEWEST_CURSOR } from '../platform/input/cursor';
 import { type Build, isPublished } from './build.entity';
 
 export const BUILDS_ON_A_PAGE = 50;
@@ -44,7 +44,7 @@ export class BuildsListService {
   page(
     game_id: number,
     user_id: number,
-    { channel, after = NEWEST.id }: { channel?: string; after?: number },
+    { channel, after = NEWEST_CURSOR.id }: { channel?: string; after?: number },
   ): Promise<ListedBuild[]> {
     return this.database.rows(BUILDS_PAGE, {
       game_id,

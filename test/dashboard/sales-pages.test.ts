@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { SALES_FIGURES, TOTALS } from '../../src/purchases/sales/sales-report.service';
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { bind, type Statement } from '../../src/platform/database/statement';
-import { SALES_LISTS, START } from '../../src/purchases/sales/sales-list.service';
+import { SALES_LISTS, FIRST_PLACE } from '../../src/purchases/sales/sales-list.service';
 import { planOf } from '../support/plans';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
@@ -199,7 +199,7 @@ describe('the Sales page', () => {
         game_id: null,
         since: '-infinity',
         until: 'infinity',
-        ...START.older,
+        ...FIRST_PLACE.older,
         games_read: 200,
         sales_per_game: 21,
         currency: null,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { LOCK } from '../../src/collections/collection-access';
+import { LOCK_COLLECTION } from '../../src/collections/collection-access';
 import { type Actor } from '../support/actor';
 import { baseUrl, openApp, useStore } from '../support/app';
 import { make } from '../support/make';
@@ -189,8 +189,8 @@ test('concurrent changes are linearizable, and every read returns a state betwee
 });
 
 test('control: they are not without the lock', async () => {
-  jest.replaceProperty(LOCK, 'name', 'no_lock');
-  jest.replaceProperty(LOCK, 'text', 'SELECT $1::bigint, $2::bigint');
+  jest.replaceProperty(LOCK_COLLECTION, 'name', 'no_lock');
+  jest.replaceProperty(LOCK_COLLECTION, 'text', 'SELECT $1::bigint, $2::bigint');
   await expect(playAll(200)).rejects.toMatchObject({ cause: expect.any(Wrong) });
   jest.restoreAllMocks();
 });

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from 'pg';
-import { ADD, ENTRY, ORDER } from '../../src/collections/collection-games.service';
-import { LOCK } from '../../src/collections/collection-access';
-import { CREATE, LOCK_OWNER } from '../../src/collections/collections.service';
+import { ADD_GAME, ENTRY, REORDER_GAMES } from '../../src/collections/collection-games.service';
+import { LOCK_COLLECTION } from '../../src/collections/collection-access';
+import { CREATE_COLLECTION, LOCK_COLLECTION_OWNER } from '../../src/collections/collections.service';
 import { connectTo } from '../../src/operator/import/import-records';
 import { lineOf, pgbenchRate, type Script, transaction } from './pgbench';
 import type { WriteResult } from './report';
@@ -37,7 +37,7 @@ interface Write {
 function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }: Store['size']): Write[] {
   const collection = (random: (below: number) => number) => ids[random(ids.length)]!;
   const anyCollection = `collection random(${ids[0]}, ${ids.at(-1)})`;
-  const lock = lineOf(LOCK, { collection_id: ':collection', user_id: String(owner) });
+  const lock = lineOf(LOCK_COLLECTION, { collection_id: ':collection', user_id: String(owner) });
   const written = { collection_id: ':collection', user_id: String(owner) };
   const entry = { ...written, game_id: ':game' };
   const random = randomFrom(11);
@@ -51,7 +51,7 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
       scripts: [
         transaction(
           [anyCollection, `game random(${games[0]}, ${games.at(-1)})`],
-          [lock, lineOf(ADD, { ...entry, blurb: 'NULL::text' }), lineOf(ENTRY, entry)],
+          [lock, lineOf(ADD_GAME, { ...entry, blurb: 'NULL::text' }), lineOf(ENTRY, entry)],
         ),
       ],
     },
@@ -62,7 +62,14 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
       scripts: orders.map((order) =>
         transaction(
           [anyCollection],
-          [lock, lineOf(ORDER, { ...written, game_ids: `'{${order.join(',')}}'`, remove_game_ids: `'{}'` })],
+          [
+            lock,
+            lineOf(REORDER_GAMES, {
+              ...written,
+              game_ids: `'{${order.join(',')}}'`,
+              remove_game_ids: `'{}'`,
+            }),
+          ],
         ),
       ),
     },
@@ -74,8 +81,8 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
         transaction(
           [`maker random(${owner + 1}, ${users})`],
           [
-            lineOf(LOCK_OWNER, { user_id: ':maker' }),
-            lineOf(CREATE, {
+            lineOf(LOCK_COLLECTION_OWNER, { user_id: ':maker' }),
+            lineOf(CREATE_COLLECTION, {
               user_id: ':maker',
               title: TITLE_LITERAL,
               private: 'false',

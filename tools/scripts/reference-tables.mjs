@@ -224,8 +224,8 @@ async function metricRows() {
 
 /** The page about observability with regenerated tables of metrics and audit events. */
 export async function observabilityPage(page) {
-  const { EVENTS } = of('audit/audit');
-  const events = Object.entries(EVENTS).map(([event, when]) => [code(event), when]);
+  const { AUDIT_EVENTS } = of('audit/audit');
+  const events = Object.entries(AUDIT_EVENTS).map(([event, when]) => [code(event), when]);
   return fillPlaces(page, {
     metrics: table(['metric', 'type', 'labels', 'description'], ...(await metricRows())),
     'audit events': table(['event', 'description'], ...events),

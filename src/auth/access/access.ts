@@ -1,6 +1,6 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
-import { ACCESS, Public } from '../../platform/server/public';
+import { ACCESS_METADATA, Public } from '../../platform/server/public';
 import type { Scope } from './scopes';
 
 // The platform declares Public, because its own routes can't import this file.
@@ -14,11 +14,12 @@ export type Access =
 
 /** The access that a handler or its controller declares; undefined: none, so the handler can't be called. */
 export const readAccess = (handler: object, controller: object): Access | undefined =>
-  (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as Access | undefined;
+  (Reflect.getMetadata(ACCESS_METADATA, handler) ?? Reflect.getMetadata(ACCESS_METADATA, controller)) as
+    Access | undefined;
 
 const bearer = (access: Access, ...scopes: Scope[]) =>
   applyDecorators(
-    SetMetadata(ACCESS, access),
+    SetMetadata(ACCESS_METADATA, access),
     ...(scopes.length === 0
       ? [ApiSecurity('bearer')]
       : scopes.map((scope) => ApiSecurity('bearer', [scope]))),
@@ -37,7 +38,7 @@ export const Scopes = (scope: Scope, ...others: Scope[]) =>
 export const PAGES = 'gamewharf:pages';
 
 /** A page that needs a session and ignores credentials. Only on controllers of pages and their handlers. */
-export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
+export const SignedIn = () => SetMetadata(ACCESS_METADATA, 'signed in' satisfies Access);
 
 /** Whether a route needs an API key or a JWT. PageGuard checks sessions, OperatorGuard operator tokens. */
 export const requiresCredential = (

@@ -11,7 +11,7 @@ interface Texts {
 }
 
 /** What each scope permits. */
-const TEXTS = {
+const SCOPE_TEXTS = {
   profile: {
     yours: 'See everything on your profile',
     of_others: 'See everything on a person’s profile',
@@ -80,23 +80,25 @@ const TEXTS = {
   },
 } as const satisfies Record<string, Texts>;
 
-export type Scope = keyof typeof TEXTS;
+export type Scope = keyof typeof SCOPE_TEXTS;
 
 /** Games can't request this scope for a JWT, because it creates download keys. */
 export const CLAIM_SCOPE = 'profile:owned:claim' satisfies Scope;
 
-const NAMES = Object.keys(TEXTS) as Scope[];
-const coveredBy = (scope: Scope) => NAMES.filter((one) => one !== scope && covers([scope], one));
+const SCOPE_NAMES = Object.keys(SCOPE_TEXTS) as Scope[];
+const coveredBy = (scope: Scope) => SCOPE_NAMES.filter((one) => one !== scope && covers([scope], one));
 
-const isSummary = (scope: Scope) => 'isSummary' in TEXTS[scope];
+const isSummary = (scope: Scope) => 'isSummary' in SCOPE_TEXTS[scope];
 
 /** Users must see every permission that they grant, so the texts of covered scopes are part of it. */
 const withCovered = (reader: 'yours' | 'of_others'): Record<Scope, string> =>
   Object.fromEntries(
-    NAMES.map((scope) => {
+    SCOPE_NAMES.map((scope) => {
       const covered = coveredBy(scope).filter((one) => !isSummary(one));
-      const named = covered.map((one) => TEXTS[one][reader][0]!.toLowerCase() + TEXTS[one][reader].slice(1));
-      const text = TEXTS[scope][reader];
+      const named = covered.map(
+        (one) => SCOPE_TEXTS[one][reader][0]!.toLowerCase() + SCOPE_TEXTS[one][reader].slice(1),
+      );
+      const text = SCOPE_TEXTS[scope][reader];
       return [scope, isSummary(scope) ? `${text}: ${named.join('; ')}` : [text, ...named].join('; ')];
     }),
   ) as Record<Scope, string>;
@@ -110,12 +112,12 @@ export const SCOPES_OF_OTHERS = withCovered('of_others');
 export const MAX_SCOPES = 1000;
 
 /** The scopes of an unscoped API key: those that no other covers. */
-export const ROOT_SCOPES: readonly Scope[] = NAMES.filter(
-  (scope) => !NAMES.some((one) => one !== scope && covers([one], scope)),
+export const ROOT_SCOPES: readonly Scope[] = SCOPE_NAMES.filter(
+  (scope) => !SCOPE_NAMES.some((one) => one !== scope && covers([one], scope)),
 ).toSorted();
 
 export function problemsOfManifestScopes({ MANIFEST_SCOPES }: Settings): string[] {
-  const unknown = MANIFEST_SCOPES.filter((scope) => !Object.hasOwn(TEXTS, scope));
+  const unknown = MANIFEST_SCOPES.filter((scope) => !Object.hasOwn(SCOPE_TEXTS, scope));
   if (unknown.length === 0) return [];
   return [
     `MANIFEST_SCOPES has unknown scopes: ${unknown.join(', ')}. \`gamewharf scopes\` lists all scopes.`,

@@ -19,7 +19,7 @@ import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import type { RateLimitKeys } from '../../platform/server/request';
 import { type Credential, rateLimitKeys } from '../access/credential';
 
-const ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
+const LIMIT_ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
 
 /** Counts a request for its credential and user, or for its IP address if no credential is required. */
 @Injectable()
@@ -38,7 +38,7 @@ export class RateLimitGuard extends ThrottlerGuard {
   override async onModuleInit(): Promise<void> {
     await super.onModuleInit();
     // Throttler sorts limits by period. A request over a narrow limit must not count toward a wider one.
-    this.throttlers.sort((a, b) => ORDER.indexOf(a.name!) - ORDER.indexOf(b.name!));
+    this.throttlers.sort((a, b) => LIMIT_ORDER.indexOf(a.name!) - LIMIT_ORDER.indexOf(b.name!));
   }
 
   override async canActivate(context: ExecutionContext): Promise<boolean> {

@@ -7,7 +7,7 @@ import { SigningKeysService } from './signing-keys.service';
 import { ALGORITHM, TokensService } from './tokens.service';
 
 /** A type other than that of credentials, so that neither is accepted in place of the other. */
-const TYPE = 'ownership+jwt';
+const PROOF_TYPE = 'ownership+jwt';
 
 /**
  * Signed statements that a user owns a game, for programs that verify them offline. They aren't credentials.
@@ -26,7 +26,7 @@ export class ProofsService {
     const { kid, privateKey } = await this.signingKeys.signer(PROOF_SECONDS);
     const iat = Math.floor(this.clock.now() / 1000);
     return new SignJWT({ owns: true, via })
-      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
+      .setProtectedHeader({ alg: ALGORITHM, typ: PROOF_TYPE, kid })
       .setIssuer(this.tokens.issuer)
       .setAudience(String(game_id))
       .setSubject(String(user_id))

@@ -15,7 +15,7 @@ import { invalidToken, tokenExpired } from '../access/errors';
 import { LEEWAY_SECONDS, SigningKeysService } from './signing-keys.service';
 
 export const ALGORITHM = 'EdDSA';
-const TYPE = 'JWT';
+const TOKEN_TYPE = 'JWT';
 const MOST_GENERATIONS = 2 ** 31 - 1;
 
 // A JWT is revoked with its API key, or by a new generation, with which its user revokes all JWTs.
@@ -73,7 +73,7 @@ export class TokensService {
       ...(order.api_key_id === null ? {} : { api_key_id: order.api_key_id }),
       ...(generation === 0 ? {} : { generation }),
     })
-      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
+      .setProtectedHeader({ alg: ALGORITHM, typ: TOKEN_TYPE, kid })
       .setIssuer(order.issuer ?? this.issuer)
       .setAudience(this.audience)
       .setSubject(String(order.user_id))
@@ -113,7 +113,7 @@ export class TokensService {
    * key or its URL.
    */
   private async findKey({ alg, typ, kid, ...others }: JWTHeaderParameters): Promise<KeyObject> {
-    const isOwn = alg === ALGORITHM && typ === TYPE && Object.keys(others).length === 0;
+    const isOwn = alg === ALGORITHM && typ === TOKEN_TYPE && Object.keys(others).length === 0;
     const key = isOwn && isThumbprint(kid) ? await this.signingKeys.verifier(kid) : undefined;
     if (!key) throw invalidToken();
     return key;

@@ -45,7 +45,7 @@ const LOCK_GRANT = statement(
 );
 
 /** One second of tolerance for clocks and networks. */
-const POLL = statement<PollRow>(
+const POLL_REQUEST = statement<PollRow>(
   'poll_device_request',
   `SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired, grant_id,
      denied_at IS NOT NULL OR EXISTS (
@@ -54,7 +54,7 @@ const POLL = statement<PollRow>(
    FROM oauth_device_requests WHERE device_code_hash = $device_code_hash AND client_id = $client_id FOR UPDATE`,
 );
 
-const CREATE = statement<{ user_code: string }>(
+const CREATE_REQUEST = statement<{ user_code: string }>(
   'create_device_request',
   `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
    VALUES ($device_code_hash, $user_code, $client_id, $scopes, $code_challenge, ${INTERVAL_SECONDS},
@@ -81,7 +81,7 @@ export class DeviceRequestsService {
     };
     for (;;) {
       const user_code = newUserCode();
-      if (await this.database.row(CREATE, { ...request, user_code }))
+      if (await this.database.row(CREATE_REQUEST, { ...request, user_code }))
         return { device_code, user_code, expires_in: LIFETIME_SECONDS, interval: INTERVAL_SECONDS };
     }
   }
@@ -120,7 +120,7 @@ export class DeviceRequestsService {
     return this.database.transaction(async (db) => {
       const device_code_hash = sha256(device_code);
       await this.database.rows(LOCK_GRANT, { device_code_hash }, db);
-      const row = await this.database.row(POLL, { device_code_hash, client_id }, db);
+      const row = await this.database.row(POLL_REQUEST, { device_code_hash, client_id }, db);
       if (!row) throw invalidGrant();
       if (row.denied) return { status: 'denied' };
       if (row.expired) return { status: 'expired' };

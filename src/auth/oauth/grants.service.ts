@@ -24,7 +24,7 @@ export interface ListedGrant extends OauthGrant {
 export const MAX_LISTED = 500;
 
 // Selects and locks the app, which may have been deleted while the page was open, or is being deleted.
-const ADD = statement<Grant>(
+const ADD_GRANT = statement<Grant>(
   'add_oauth_grant',
   `INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
    SELECT $user_id, client_id, $scopes, may_start_games AND $may_start_games, $implicit_allowed
@@ -64,7 +64,7 @@ export class GrantsService {
     { scopes, may_start_games, implicit_allowed }: Consent,
   ): Promise<Grant> {
     const values = { user_id, client_id, scopes, may_start_games, implicit_allowed };
-    const grant = await this.database.row(ADD, values, db);
+    const grant = await this.database.row(ADD_GRANT, values, db);
     if (!grant) throw apiError(404, 'This app is no longer registered.');
     return grant;
   }

@@ -47,7 +47,7 @@ import { listOfScopes, problemOfScopes } from './oauth-scopes';
 import { OauthTokensService } from './oauth-tokens.service';
 
 /** The errors by status; the first of each is the example. */
-const ERRORS: Record<number, [OauthErrorCode, ...OauthErrorCode[]]> = {
+const ERRORS_OF_STATUS: Record<number, [OauthErrorCode, ...OauthErrorCode[]]> = {
   400: ['invalid_grant', 'invalid_request', 'invalid_client', 'invalid_scope', 'unsupported_grant_type'],
   401: ['invalid_client'],
   413: ['invalid_request'],
@@ -80,7 +80,7 @@ const ForClients = (summary: string) =>
         'Needs the client ID of an app, as a parameter or as the username of HTTP Basic authentication with an empty password.',
     }),
     ApiExtraModels(OauthErrors),
-    ...Object.entries(ERRORS).map(OauthFails),
+    ...Object.entries(ERRORS_OF_STATUS).map(OauthFails),
   );
 
 // URLs end up in logs, so secrets must be in the body.

@@ -30,7 +30,7 @@ export const setupSubject = limited('setup code', 5, 300);
 export const deviceCodeSubject = (user_id: number) => limited(`device code by ${user_id}`, 5, 900);
 export const downloadKeySubject = (user_id: number) => limited(`download key by ${user_id}`, 5, 900);
 
-const COUNT = statement<{ failures: number }>(
+const COUNT_ATTEMPT = statement<{ failures: number }>(
   'count_attempt',
   `INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)
   VALUES ($hash, 1, now(), now() + interval '1 day')
@@ -96,7 +96,7 @@ export class AttemptsService {
 
   /** Counts an attempt as a failure; returns false if attempts for the subject are blocked. */
   private async count(db: EntityManager, { hash, free, longest_seconds }: HashedSubject): Promise<boolean> {
-    return (await this.database.row(COUNT, { hash, free, longest_seconds }, db)) !== undefined;
+    return (await this.database.row(COUNT_ATTEMPT, { hash, free, longest_seconds }, db)) !== undefined;
   }
 
   /** Records a success: deletes the failures of `forgotten`, and uncounts this attempt for the others. */

@@ -51,7 +51,7 @@ export interface ListedSession extends Pick<Session, 'created_at' | 'seen_at' | 
 
 const MAX_LISTED = 100;
 
-const SESSIONS = longRead<Pick<Session, 'token_hash' | 'created_at' | 'seen_at' | 'network'>>(
+const SESSIONS_OF_USER = longRead<Pick<Session, 'token_hash' | 'created_at' | 'seen_at' | 'network'>>(
   'sessions_of_user',
   `SELECT token_hash, created_at, seen_at, network FROM sessions
    WHERE user_id = $user_id AND expires_at > now() AND seen_at > now() - make_interval(mins => $idle_minutes)
@@ -68,7 +68,7 @@ const TAKE_NOTICE = statement<{ notice: Buffer }>(
    WHERE s.token_hash = old.token_hash AND old.notice IS NOT NULL RETURNING old.notice`,
 );
 
-const END = statement<{ id_token: Buffer | null }>(
+const END_SESSION = statement<{ id_token: Buffer | null }>(
   'end_session',
   'DELETE FROM sessions WHERE token_hash = $token_hash RETURNING id_token',
 );
@@ -138,7 +138,7 @@ export class SessionsService {
 
   /** Returns the ID token of the session, for the sign-out at the identity provider. */
   async end(token: string): Promise<string | undefined> {
-    const ended = await this.database.row(END, { token_hash: sha256(token) });
+    const ended = await this.database.row(END_SESSION, { token_hash: sha256(token) });
     return ended?.id_token ? decryptWithToken<string>(token, ended.id_token) : undefined;
   }
 
@@ -157,7 +157,7 @@ export class SessionsService {
 
   /** Lists the user's live sessions, last used first. */
   async list(user_id: number, token: string): Promise<ListedSession[]> {
-    const rows = await this.database.rows(SESSIONS, {
+    const rows = await this.database.rows(SESSIONS_OF_USER, {
       user_id,
       idle_minutes: this.settings.SESSION_IDLE_MINUTES,
     });

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { JsonObject } from '../../operator/import/record-types/fields';
 import { createCalendar, DAYS } from './demo-calendar';
 
-const UPLOADS = [
+const UPLOADS_OF_GAME = [
   { name: 'windows', traits: ['p_windows'] },
   { name: 'linux', traits: ['p_linux'] },
   { name: 'osx', traits: ['p_osx'] },
@@ -23,7 +23,7 @@ const ZIP = Buffer.from(
 export async function writeDemoUploads(folder: string, now: number): Promise<JsonObject[]> {
   const created_at = createCalendar(now)(DAYS - 30);
   const records: JsonObject[] = [];
-  for (const { name, ...shown } of UPLOADS) {
+  for (const { name, ...shown } of UPLOADS_OF_GAME) {
     const id = records.length + 1;
     const filename = `brave-arcade-${name}.zip`;
     const key = `1/demo/${filename}`;

@@ -7,7 +7,7 @@ import { DemoSales } from './demo-sales';
 import { ADJECTIVES, createEmail, createName, createOtherEmail, SHELVES } from './demo-words';
 import { recentSale } from './recent-sales';
 
-const CHANNELS = ['windows', 'linux', 'osx', 'android'];
+const CHANNEL_NAMES = ['windows', 'linux', 'osx', 'android'];
 const DAYS_BETWEEN_BUILDS = 30;
 
 /** Generates the records of a store: the same ones for the same options. */
@@ -98,9 +98,9 @@ class DemoStore {
       type: 'build',
       id,
       game_id: 1 + ((id - 1) % this.options.games),
-      channel_name: CHANNELS[round % CHANNELS.length],
+      channel_name: CHANNEL_NAMES[round % CHANNEL_NAMES.length],
       ...((round === 0 || random.chance(0.95)) && {
-        user_version: `1.${Math.floor(round / CHANNELS.length)}.${random.below(10)}`,
+        user_version: `1.${Math.floor(round / CHANNEL_NAMES.length)}.${random.below(10)}`,
       }),
       ...(state !== 'completed' && { state }),
       created_at: this.timeAt(DAYS - (rounds - round) * between + random.below(between)),

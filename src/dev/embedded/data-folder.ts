@@ -9,7 +9,7 @@ import { createdSecret } from '../../platform/config/stored-secrets';
 import { type Account, processOf } from './account';
 
 const MAJOR_VERSION = '18';
-const PASSWORD = 'postgres-password';
+const PASSWORD_FILE = 'postgres-password';
 const UNFINISHED = 'postgres.init-';
 
 interface InitPlan {
@@ -83,7 +83,7 @@ export class DataFolder {
   }
 
   password(): string {
-    return createdSecret(this.path, PASSWORD);
+    return createdSecret(this.path, PASSWORD_FILE);
   }
 
   /** The app connects as an ordinary role, so that SQL injection cannot read files. */

@@ -8,7 +8,7 @@ import { listen } from '../../platform/server/listen';
 
 /** The API hosts of the marketplace, which some programs can't be configured to replace. */
 export const HOSTS = ['itch.io', 'api.itch.io'];
-const NAMES = [...HOSTS, '*.itch.io', 'localhost'];
+const CERTIFICATE_NAMES = [...HOSTS, '*.itch.io', 'localhost'];
 const DNS_NAME = 2;
 const IP_ADDRESS = 7;
 const VALID_DAYS = 30;
@@ -40,7 +40,10 @@ export function createAuthority(folder: string): Authority {
     { name: 'extKeyUsage', serverAuth: true },
     {
       name: 'subjectAltName',
-      altNames: [...NAMES.map((value) => ({ type: DNS_NAME, value })), { type: IP_ADDRESS, ip: '127.0.0.1' }],
+      altNames: [
+        ...CERTIFICATE_NAMES.map((value) => ({ type: DNS_NAME, value })),
+        { type: IP_ADDRESS, ip: '127.0.0.1' },
+      ],
     },
   ]);
   leaf.sign(pki.privateKeyFromPem(authority.privateKey), forgeSha256());

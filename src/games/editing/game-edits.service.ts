@@ -22,7 +22,7 @@ import type { CreateGameRequest, EditedGameResponse, UpdateGameRequest } from '.
 export const MAX_GAMES = 10_000;
 
 // Serializes one user's requests to create games, so that they can't exceed MAX_GAMES.
-const LOCK_OWNER = statement(
+const LOCK_GAME_OWNER = statement(
   'game_owner_lock',
   'SELECT pg_advisory_xact_lock(7305810, hashint8($user_id::bigint))',
   'user $user_id',
@@ -69,7 +69,10 @@ export const UPDATE_GAME = statement<Packed>(
 // The game to delete, in the form that the statements of game deletions expect.
 const GAME_TO_DELETE = '(SELECT g.id FROM games g WHERE g.id = $game_id AND g.user_id = $user_id) t';
 
-const LOCK_COLLECTIONS = statement('game_delete_lock_collections', lockBeforeDeletion(GAME_TO_DELETE));
+const LOCK_COLLECTIONS_OF_GAME = statement(
+  'game_delete_lock_collections',
+  lockBeforeDeletion(GAME_TO_DELETE),
+);
 
 const LOCK_GAME = statement<{ owned: boolean }>(
   'game_delete_lock',
@@ -114,7 +117,7 @@ export class GameEditsService {
     const game = { user_id, title, slug, short_text, cover_url, type, min_price, visibility, published };
     const created = await this.once(key, request, async (manager) => {
       const getRows = await this.database.execute(
-        [bind(LOCK_OWNER, { user_id }), bind(CREATE_GAME, game)],
+        [bind(LOCK_GAME_OWNER, { user_id }), bind(CREATE_GAME, game)],
         manager,
       );
       const [row] = getRows(CREATE_GAME);
@@ -159,7 +162,7 @@ export class GameEditsService {
       const ids = { game_id, user_id: editor.user_id };
       // Collections are locked before games, in the order in which other writes lock them.
       const getRows = await this.database.execute(
-        [bind(LOCK_COLLECTIONS, ids), bind(LOCK_GAME, ids)],
+        [bind(LOCK_COLLECTIONS_OF_GAME, ids), bind(LOCK_GAME, ids)],
         manager,
       );
       const [game] = getRows(LOCK_GAME);

@@ -7,7 +7,7 @@ import { canEdit } from '../visibility';
 import { Database } from '../../platform/database/database';
 import type { Packed } from '../../platform/database/packed-row';
 import { prefixColumns, longRead, read } from '../../platform/database/statement';
-import { type Cursor, NEWEST } from '../../platform/input/cursor';
+import { type Cursor, NEWEST_CURSOR } from '../../platform/input/cursor';
 import { type Build, isPublished } from '../../wharf/build.entity';
 
 export const MAX_CHANNELS = 6;
@@ -81,7 +81,7 @@ export class OwnGamesService {
   constructor(private readonly database: Database) {}
 
   /** The games of a page, newest first, and one more if there is a next page. */
-  page(user_id: number, { at, id }: Cursor = NEWEST): Promise<GameReport[]> {
+  page(user_id: number, { at, id }: Cursor = NEWEST_CURSOR): Promise<GameReport[]> {
     return this.database.rows(GAMES_PAGE, { user_id, at, id });
   }
 

@@ -1,13 +1,13 @@
 import { completeBundleSales, extendPurchases } from './bundle-sales';
 import { checkTogether, find } from './checks';
 import { deleteRecords } from './deletions';
-import { changeSales, findSales, SALES } from './earnings';
+import { changeSales, findSales, IMPORTED_SALES } from './earnings';
 import { findAhead, reserveIds } from './ids';
 import { completePartial } from './partial-records';
 import type { Problems } from './problems';
-import { COLLECTION } from './record-types/collection';
-import { GAME } from './record-types/game';
-import { PURCHASE } from './record-types/purchase';
+import { COLLECTION_RECORD } from './record-types/collection';
+import { GAME_RECORD } from './record-types/game';
+import { PURCHASE_RECORD } from './record-types/purchase';
 import { isNew, type RecordType } from './record-types/record-type';
 import { findExternalReferences } from './references';
 import type { TemporaryTables } from './temporary-tables';
@@ -32,7 +32,7 @@ export async function applyRecords(
   problems: Problems,
   onWrite: (type: RecordType) => void,
 ): Promise<void> {
-  const mayLackIds = partial.has(PURCHASE) && tables.rowCount(PURCHASE.records) > 0;
+  const mayLackIds = partial.has(PURCHASE_RECORD) && tables.rowCount(PURCHASE_RECORD.records) > 0;
   if (mayLackIds) await findPurchaseIds(tables);
   await completeRecords(tables, types, partial, problems);
   const given = types.filter(({ records }) => tables.rowCount(records));
@@ -49,25 +49,26 @@ export async function applyRecords(
   );
   problems.throwIfAny();
 
-  const sales = given.includes(PURCHASE) ? await findSales(tables) : 0;
+  const sales = given.includes(PURCHASE_RECORD) ? await findSales(tables) : 0;
   // IDs treated as new stay new; a concurrent duplicate fails on the unique constraint.
   if (mayLackIds)
-    await tables.update(PURCHASE.records, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
+    await tables.update(PURCHASE_RECORD.records, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
 
   for (const type of given) {
     onWrite(type);
-    if (tables.rowCount(type.changed) && !(type === GAME && gamesLast)) await writeChanged(tables, type);
+    if (tables.rowCount(type.changed) && !(type === GAME_RECORD && gamesLast))
+      await writeChanged(tables, type);
     await writeNew(tables, type, sales > 0);
   }
   await deleteRecords(tables, types, problems);
 
-  const newGames = given.includes(GAME)
-    ? `SELECT s.id FROM ${GAME.records.name} s WHERE ${isNew(GAME.table)}`
+  const newGames = given.includes(GAME_RECORD)
+    ? `SELECT s.id FROM ${GAME_RECORD.records.name} s WHERE ${isNew(GAME_RECORD.table)}`
     : undefined;
   if (gamesLast) {
-    const sold = `UNION ALL SELECT game_id FROM ${SALES.name} WHERE game_id NOT IN (${newGames})`;
-    await lockChanged(tables, GAME, sales > 0 ? sold : '');
-    await writeChanged(tables, GAME);
+    const sold = `UNION ALL SELECT game_id FROM ${IMPORTED_SALES.name} WHERE game_id NOT IN (${newGames})`;
+    await lockChanged(tables, GAME_RECORD, sales > 0 ? sold : '');
+    await writeChanged(tables, GAME_RECORD);
   }
   if (sales > 0) await changeSales(tables, newGames);
 }
@@ -75,7 +76,7 @@ export async function applyRecords(
 /** Finds the IDs of stored purchases by their references. */
 const findPurchaseIds = (tables: TemporaryTables) =>
   tables.update(
-    PURCHASE.records,
+    PURCHASE_RECORD.records,
     { id: 't.purchase_id' },
     { table: 'purchase_references', on: 't.reference = s.reference AND s.id IS NULL' },
   );
@@ -89,7 +90,7 @@ async function completeRecords(
 ): Promise<void> {
   for (const type of types)
     if (partial.has(type) && tables.rowCount(type.records)) {
-      if (type === PURCHASE) await completeBundleSales(tables);
+      if (type === PURCHASE_RECORD) await completeBundleSales(tables);
       await completePartial(tables, type, problems);
     }
   await extendPurchases(tables);
@@ -107,11 +108,14 @@ async function lockStored(
 ): Promise<boolean> {
   let gamesLast = false;
   // Collections are first because the service locks them before other records.
-  for (const type of given.toSorted((a, b) => Number(b === COLLECTION) - Number(a === COLLECTION)))
+  for (const type of given.toSorted(
+    (a, b) => Number(b === COLLECTION_RECORD) - Number(a === COLLECTION_RECORD),
+  ))
     if (!(await findStored(tables, type))) await tables.createEmpty(type.changed);
     else if ((await findChanged(tables, type)) > 0 && !type.isDeletedByService) {
-      if (type === GAME) gamesLast = !partial.has(GAME) && (await lockChangedKeys(tables)) === 0;
-      if (type !== GAME || !gamesLast) await lockChanged(tables, type);
+      if (type === GAME_RECORD)
+        gamesLast = !partial.has(GAME_RECORD) && (await lockChangedKeys(tables)) === 0;
+      if (type !== GAME_RECORD || !gamesLast) await lockChanged(tables, type);
     }
   return gamesLast;
 }

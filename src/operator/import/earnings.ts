@@ -2,13 +2,13 @@ import type { TemporaryTable, TemporaryTables } from './temporary-tables';
 import { addSales, subtractSales } from '../../purchases/earnings/earnings';
 import { ImportProblems } from './problems';
 import { given } from './record-types/fields';
-import { PURCHASE, storedGames } from './record-types/purchase';
+import { PURCHASE_RECORD, storedGames } from './record-types/purchase';
 import { isNew } from './record-types/record-type';
 
 const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
 
 /** Changes to the sales of games by the stream: one row per game, currency and day. */
-export const SALES: TemporaryTable = {
+export const IMPORTED_SALES: TemporaryTable = {
   name: 'import_sales',
   columns: [
     { name: 'game_id', sql: 'bigint' },
@@ -19,7 +19,7 @@ export const SALES: TemporaryTable = {
   ],
 };
 
-const has = (field: string) => given(PURCHASE.fields, field);
+const has = (field: string) => given(PURCHASE_RECORD.fields, field);
 
 // Shares of new and changed purchases minus stored shares, split as in the view purchase_shares: a game gets
 // one more minor unit if its place is not above the remainder. Purchases of several games are grouped by
@@ -64,11 +64,11 @@ const CHANGES_OF_SALES = `
  * stored at this time, and concurrent writes may change some later.
  */
 export const findSales = (tables: TemporaryTables): Promise<number> =>
-  tables.materialize(SALES, CHANGES_OF_SALES);
+  tables.materialize(IMPORTED_SALES, CHANGES_OF_SALES);
 
 /** The purchases of each game `s`, so that new games are written with their final count. */
 export const PURCHASES_OF_GAMES = `
-  LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM ${SALES.name} GROUP BY game_id) d ON d.game_id = s.id`;
+  LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM ${IMPORTED_SALES.name} GROUP BY game_id) d ON d.game_id = s.id`;
 
 /**
  * Must run last, because it locks the games: other sales of these games wait until the import ends.
@@ -78,16 +78,16 @@ export async function changeSales(tables: TemporaryTables, newGames: string | un
   // A sum that a concurrent sale makes too large violates a constraint, and the import is repeated.
   const { rows } = await tables.query<{ problem: string }>(TOO_MUCH);
   if (rows.length > 0) throw new ImportProblems(rows.map(({ problem }) => problem));
-  await tables.query(addSales(SALES.name, newGames && `s.game_id IN (${newGames})`));
-  if (tables.rowCount(PURCHASE.changed) > 0)
-    for (const statement of Object.values(subtractSales(SALES.name))) await tables.query(statement);
+  await tables.query(addSales(IMPORTED_SALES.name, newGames && `s.game_id IN (${newGames})`));
+  if (tables.rowCount(PURCHASE_RECORD.changed) > 0)
+    for (const statement of Object.values(subtractSales(IMPORTED_SALES.name))) await tables.query(statement);
 }
 
 const TOO_MUCH = `
   SELECT 'line ' || (
       SELECT min(s.line) FROM import_purchases s
       WHERE d.game_id = ANY (s.game_ids) AND s.currency = d.currency) || ': game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
-  FROM (SELECT game_id, currency, sum(amount) AS amount FROM ${SALES.name} GROUP BY game_id, currency) d
+  FROM (SELECT game_id, currency, sum(amount) AS amount FROM ${IMPORTED_SALES.name} GROUP BY game_id, currency) d
   LEFT JOIN game_earnings e USING (game_id, currency)
   WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
   ORDER BY d.game_id LIMIT 20`;

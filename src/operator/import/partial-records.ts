@@ -2,7 +2,7 @@ import type { TemporaryTables } from './temporary-tables';
 import { find } from './checks';
 import type { Problems } from './problems';
 import { given } from './record-types/fields';
-import { GAME } from './record-types/game';
+import { GAME_RECORD } from './record-types/game';
 import type { RecordType } from './record-types/record-type';
 import { REJECTED_IDS } from './staging';
 import { lockChangedKeys } from './write-records';
@@ -17,7 +17,7 @@ export async function completePartial(tables: TemporaryTables, type: RecordType,
     .slice(1)
     .filter(({ required }) => required)
     .map(({ name, columns, instead }) => ({ name, column: columns[0]!.name, instead }));
-  if (type === GAME) await lockChangedKeys(tables);
+  if (type === GAME_RECORD) await lockChangedKeys(tables);
   const partial = fields.map(({ column }) => `s.${column} IS NULL`).join(' OR ');
   const { rows } = await tables.query<{ found: number }>(`
     WITH found AS MATERIALIZED (

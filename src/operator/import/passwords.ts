@@ -2,10 +2,10 @@ import { availableParallelism } from 'node:os';
 import type { ClientBase } from 'pg';
 import { hashPassword, verifyPassword } from '../../auth/sign-in/password-hash';
 import type { WithPassword } from './record-reader';
-import { USER } from './record-types/user';
+import { USER_RECORD } from './record-types/user';
 import type { Staging } from './staging';
 
-const PASSWORD = USER.records.columns.findIndex(({ name }) => name === 'password_hash');
+const PASSWORD_COLUMN = USER_RECORD.records.columns.findIndex(({ name }) => name === 'password_hash');
 
 let hashing: Promise<unknown> = Promise.resolve();
 
@@ -37,9 +37,10 @@ async function hashAndStage(
     for (const { user_id, password, row } of waiting) {
       signal?.throwIfAborted();
       const old = stored.get(user_id);
-      row[PASSWORD] = old && (await verifyPassword(old, password)) ? old : await hashPassword(password);
+      row[PASSWORD_COLUMN] =
+        old && (await verifyPassword(old, password)) ? old : await hashPassword(password);
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
-  for (const { row } of users.splice(0)) staging.stage(USER.records, row);
+  for (const { row } of users.splice(0)) staging.stage(USER_RECORD.records, row);
 }

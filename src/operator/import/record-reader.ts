@@ -2,11 +2,11 @@ import { closest, distance } from 'fastest-levenshtein';
 import type { Line } from './ndjson';
 import { type Cells, isId, NULL, type Reject, shown } from './value-types';
 import type { Problems } from './problems';
-import { COLLECTION, ENTRIES, ENTRY_FIELDS } from './record-types/collection';
+import { COLLECTION_RECORD, IMPORTED_ENTRIES, ENTRY_FIELDS } from './record-types/collection';
 import { type Field, type JsonObject, presenceBit } from './record-types/fields';
-import { PURCHASE } from './record-types/purchase';
+import { PURCHASE_RECORD } from './record-types/purchase';
 import type { RecordType } from './record-types/record-type';
-import { USER } from './record-types/user';
+import { USER_RECORD } from './record-types/user';
 import { hasRepeatedName } from './repeated-names';
 import { REJECTED_IDS, type StagedRow, type Staging } from './staging';
 
@@ -92,11 +92,11 @@ export class RecordReader {
       type.fields,
       record,
       deleted === undefined ? ['type'] : ['type', 'deleted'],
-      record[type.fields[0]!.name] != null || (type === PURCHASE && record.reference != null),
+      record[type.fields[0]!.name] != null || (type === PURCHASE_RECORD && record.reference != null),
     );
     if (isPartial) this.partial.add(type);
     type.compare?.(record, (problem) => this.problemsOfRecord.push(problem));
-    const entries = type === COLLECTION && isId(record.id) ? this.readEntries(record) : [];
+    const entries = type === COLLECTION_RECORD && isId(record.id) ? this.readEntries(record) : [];
 
     const row = [line, present, ...cells];
     if (this.isRejected(type, record, line)) {
@@ -107,9 +107,15 @@ export class RecordReader {
     }
     this.records++;
     entries.forEach((entry, index) =>
-      this.staging.stage(ENTRIES, [line, record.id as number, index + 1, entry.present, ...entry.cells]),
+      this.staging.stage(IMPORTED_ENTRIES, [
+        line,
+        record.id as number,
+        index + 1,
+        entry.present,
+        ...entry.cells,
+      ]),
     );
-    if (type === USER && typeof record.password === 'string')
+    if (type === USER_RECORD && typeof record.password === 'string')
       this.withPassword.push({ row, user_id: record.id as number, password: record.password });
     else this.staging.stage(type.records, row);
   }

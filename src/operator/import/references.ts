@@ -1,5 +1,5 @@
 import type { TemporaryTable, TemporaryTables } from './temporary-tables';
-import { ENTRIES, ENTRY_FIELDS } from './record-types/collection';
+import { IMPORTED_ENTRIES, ENTRY_FIELDS } from './record-types/collection';
 import type { Field } from './record-types/fields';
 import type { RecordType } from './record-types/record-type';
 import { REJECTED_IDS } from './staging';
@@ -34,7 +34,9 @@ function referencesIn(tables: TemporaryTables, types: RecordType[]): Reference[]
     ...given.flatMap((type) =>
       within(type.fields, type.records.name, type.key === 'id' ? type.subject : `'${type.name}'`),
     ),
-    ...(tables.rowCount(ENTRIES) ? within(ENTRY_FIELDS, ENTRIES.name, `'collection ' || collection_id`) : []),
+    ...(tables.rowCount(IMPORTED_ENTRIES)
+      ? within(ENTRY_FIELDS, IMPORTED_ENTRIES.name, `'collection ' || collection_id`)
+      : []),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { COLLECTION, ENTRIES } from './record-types/collection';
+import { COLLECTION_RECORD, IMPORTED_ENTRIES } from './record-types/collection';
 import type { TemporaryTable, TemporaryTables } from './temporary-tables';
 
 /** IDs of records with a problem, so that references to them aren't reported as well. */
@@ -54,7 +54,7 @@ export class Staging {
 
   async finish() {
     // The statements for collections read the table of entries, even if no collection has entries.
-    if (this.staged.has(COLLECTION.records)) this.stagedTo(ENTRIES);
+    if (this.staged.has(COLLECTION_RECORD.records)) this.stagedTo(IMPORTED_ENTRIES);
     await this.flush(1);
     await this.copying;
     for (const [table, staged] of this.staged) {

@@ -2,7 +2,7 @@ import type { TemporaryTables } from './temporary-tables';
 import { PURCHASES_OF_GAMES } from './earnings';
 import { StoreChanged } from './problems';
 import { type Field, given } from './record-types/fields';
-import { GAME } from './record-types/game';
+import { GAME_RECORD } from './record-types/game';
 import { isChanged, isNew, type RecordType } from './record-types/record-type';
 
 interface Column {
@@ -66,9 +66,9 @@ export async function lockChanged(tables: TemporaryTables, { table, key, changed
 }
 
 const NEW_OWNERS = `
-  SELECT s.user_id FROM ${GAME.records.name} s LEFT JOIN games t ON t.id = s.id WHERE t.user_id IS DISTINCT FROM s.user_id`;
+  SELECT s.user_id FROM ${GAME_RECORD.records.name} s LEFT JOIN games t ON t.id = s.id WHERE t.user_id IS DISTINCT FROM s.user_id`;
 const WITH_NEW_KEY = `
-  SELECT t.id FROM ${GAME.records.name} s JOIN games t ON t.id = s.id WHERE t.user_id <> s.user_id OR t.slug <> s.slug`;
+  SELECT t.id FROM ${GAME_RECORD.records.name} s JOIN games t ON t.id = s.id WHERE t.user_id <> s.user_id OR t.slug <> s.slug`;
 
 /**
  * Locks the games that get another owner or slug, which needs a stronger lock. A sale has a weaker one before it waits
@@ -98,7 +98,7 @@ export function differentObjects(type: RecordType): string | undefined {
 /** Writes the new records. `hasSales`: new games get the counts of the stream's purchases. */
 export async function writeNew(tables: TemporaryTables, type: RecordType, hasSales: boolean) {
   if (tables.rowCount(type.records) === tables.rowCount(type.stored)) return;
-  const withCount = hasSales && type === GAME;
+  const withCount = hasSales && type === GAME_RECORD;
   const values = [
     ...listColumns(type).map((column) => ({ name: column.name, value: newValueFor(column) })),
     ...(type.createdByService ? [{ name: 'imported_id', value: hasOwnId(type) }] : []),

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { personalRows } from '../../platform/database/personal-data';
 import { longRead, type Statement, statement } from '../../platform/database/statement';
 import { ERASED_ADDRESS, isErased, PSEUDONYM } from '../../auth/accounts/erased-users';
-import { PERSON } from './table-scan';
+import { PERSON_QUERY } from './table-scan';
 
 /** The maximum number of rows that one statement changes. The statement is repeated until none is left. */
 export const ROWS_PER_BATCH = 1000;
@@ -100,7 +100,7 @@ const isTheirs = (email: string, account: string) =>
 // Triggers copy the buyer of a purchase to its games and keys.
 export const FORGET_BUYERS = statement(
   'erase_buyers',
-  `WITH ${PERSON}
+  `WITH ${PERSON_QUERY}
    UPDATE purchases t SET user_id = nullif(t.user_id, person.user_id),
      email = CASE WHEN ${isTheirs('t.email', 't.user_id')} THEN '${ERASED_ADDRESS}' ELSE t.email END
    FROM person WHERE t.id = ANY ($ids::bigint[])`,
@@ -109,7 +109,7 @@ export const FORGET_BUYERS = statement(
 // A label may contain the name of the person for whom the key was created.
 export const FORGET_KEY_OWNERS = statement(
   'erase_key_owners',
-  `WITH ${PERSON}
+  `WITH ${PERSON_QUERY}
    UPDATE download_keys t SET user_id = nullif(t.user_id, person.user_id),
      email = CASE WHEN ${isTheirs('t.email', 't.account_id')} THEN NULL ELSE t.email END, label = NULL
    FROM person WHERE t.id = ANY ($ids::bigint[])`,

@@ -17,14 +17,21 @@ import { isPseudonym } from '../../auth/accounts/erased-users';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
 import { transposeKeys, type Scan, sliceRows } from './table-scan';
-import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, LABELS, PURCHASES } from './person-scans';
+import {
+  RESPONSES,
+  DOWNLOAD_KEYS,
+  COLLECTION_ENTRIES,
+  type Entry,
+  KEY_LABELS,
+  PURCHASES,
+} from './person-scans';
 
 // After this delay, every replica rejects the revoked credentials.
 const REVOCATION_DELAY_MS = 1000;
 // Rows that one transaction changes.
 const ROWS_PER_SLICE = 500;
 
-const TABLES = [
+const CHANGED_TABLES = [
   'users',
   'user_emails',
   'attempts',
@@ -39,7 +46,7 @@ const TABLES = [
 ] as const;
 
 /** The number of rows about the person in each table. */
-type Erased = Record<(typeof TABLES)[number], number> & Record<string, number>;
+type Erased = Record<(typeof CHANGED_TABLES)[number], number> & Record<string, number>;
 
 /** Credentials that are created under a lock of the user, so none can be added after the account's last transaction. */
 const LAST_CREDENTIALS = sql.DELETE_CREDENTIALS.filter(([table]) =>
@@ -69,7 +76,7 @@ export class ErasureService {
 
   async erase(person: Person): Promise<Erased> {
     const deletions = sql.deletions(this.source);
-    const tables = [...TABLES, ...deletions.map(([table]) => table)];
+    const tables = [...CHANGED_TABLES, ...deletions.map(([table]) => table)];
     const erased = Object.fromEntries(tables.map((table) => [table, 0])) as Erased;
     const { user_id } = person;
     const newest = (await this.database.row(sql.NEWEST_SALES, {}))!;
@@ -151,7 +158,7 @@ export class ErasureService {
     const patterns = names.flatMap((name) => (name ? [sql.patternInLabels(name)] : []));
     if (patterns.length === 0) return;
     await this.eachSlice(
-      LABELS,
+      KEY_LABELS,
       { user_id, addresses: patterns },
       async (slice) => {
         const ids = slice.map(({ id }) => id);
@@ -166,8 +173,8 @@ export class ErasureService {
   private async eraseCollections(user_id: number, person: Person, erased: Erased): Promise<void> {
     erased.collection_games += await this.repeat(sql.DELETE_ENTRIES_OF_OWN, { user_id });
     erased.collections += await this.repeat(sql.DELETE_COLLECTIONS, { user_id });
-    await this.eachSlice(ENTRIES, person, async (slice: Entry[]) => {
-      const [collection_ids, game_ids] = transposeKeys(ENTRIES, slice);
+    await this.eachSlice(COLLECTION_ENTRIES, person, async (slice: Entry[]) => {
+      const [collection_ids, game_ids] = transposeKeys(COLLECTION_ENTRIES, slice);
       await this.database.execute([
         bind(LOCK_COLLECTIONS, { collection_ids }),
         bind(sql.REASSIGN_ENTRIES, { user_id, collection_ids, game_ids }),

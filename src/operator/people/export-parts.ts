@@ -8,10 +8,10 @@ import { selectKeyOwner } from '../../purchases/ownership/key-owners';
 import { Purchase } from '../../purchases/purchase.entity';
 import { CLAIMS } from './person';
 import type { Scan } from './table-scan';
-import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, PURCHASES } from './person-scans';
+import { RESPONSES, DOWNLOAD_KEYS, COLLECTION_ENTRIES, PURCHASES } from './person-scans';
 
 /** The first key of each type: the position of a row before all others. */
-export const START = {
+export const EXPORT_START = {
   bigint: '0',
   text: '',
   bytea: '',
@@ -31,7 +31,7 @@ interface Described {
 export interface Owned extends Described {
   where: string;
   key: string;
-  key_type: keyof typeof START;
+  key_type: keyof typeof EXPORT_START;
 }
 
 /** Rows that a scan finds. */
@@ -46,7 +46,7 @@ const LONG_TEXTS = 20;
 /** The column of the primary key that isn't the account. */
 function keyColumn({ name, primaryColumns }: EntityMetadata): Pick<Owned, 'key' | 'key_type'> {
   const column = primaryColumns.find(({ databaseName }) => databaseName !== 'user_id');
-  if (!column || !(String(column.type) in START)) throw new Error(`${name} has no key for an export`);
+  if (!column || !(String(column.type) in EXPORT_START)) throw new Error(`${name} has no key for an export`);
   return { key: column.databaseName, key_type: column.type as Owned['key_type'] };
 }
 
@@ -72,7 +72,7 @@ const ifThem = (column: string) => `CASE WHEN ${column} = person.user_id THEN ${
 export const SCANNED: Scanned[] = [
   // If the person has no account, these are the users who entered the email address.
   scanned('user_email', UserEmail, CLAIMS, { where: 'person.user_id IS NULL' }),
-  scanned('collection_game', CollectionGame, ENTRIES, { at_once: LONG_TEXTS }),
+  scanned('collection_game', CollectionGame, COLLECTION_ENTRIES, { at_once: LONG_TEXTS }),
   scanned('idempotency_key', IdempotencyKey, RESPONSES, {
     where: 't.user_id = person.user_id',
     at_once: LONG_TEXTS,

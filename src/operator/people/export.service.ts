@@ -5,9 +5,9 @@ import { Database } from '../../platform/database/database';
 import { longRead, type Statement } from '../../platform/database/statement';
 import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
 import { LongResponse, PRIVATE_FILE } from '../../platform/output/list-streams';
-import { exportParts, type Owned, type Scanned, START } from './export-parts';
+import { exportParts, type Owned, type Scanned, EXPORT_START } from './export-parts';
 import type { Person } from './person';
-import { namedValues, transposeKeys, PERSON, sliceRows } from './table-scan';
+import { namedValues, transposeKeys, PERSON_QUERY, sliceRows } from './table-scan';
 
 interface Line {
   line: string;
@@ -62,7 +62,7 @@ export class ExportService {
 
   private async *owned(part: Owned, statement: Statement<Line>, { user_id }: Person): AsyncGenerator<Line[]> {
     if (user_id === null) return;
-    let position = START[part.key_type];
+    let position = EXPORT_START[part.key_type];
     for (;;) {
       const lines = await this.database.rows(statement, { user_id, position });
       yield lines;
@@ -101,7 +101,7 @@ export class ExportService {
     const names = keys.map(([key]) => key).join(', ');
     return longRead(
       name,
-      `WITH ${PERSON}
+      `WITH ${PERSON_QUERY}
        SELECT ${line} FROM person, unnest(${keys.map(([key, type]) => `$listed_${key}::${type}[]`).join(', ')})
          WITH ORDINALITY AS listed (${names}, place) JOIN ${tablePath} t USING (${names})
        WHERE ${part.where ?? 'true'} ORDER BY listed.place`,

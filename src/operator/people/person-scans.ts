@@ -14,7 +14,7 @@ export const DOWNLOAD_KEYS = createScan<{ id: number }>(
 );
 
 /** Keys of other people whose label names the person: `addresses` are patterns. */
-export const LABELS = createScan<{ id: number }>(
+export const KEY_LABELS = createScan<{ id: number }>(
   'download_keys',
   { id: 'bigint' },
   't.label ~* ANY (person.addresses)',
@@ -27,7 +27,7 @@ export interface Entry {
 }
 
 /** Entries of the person's collections, and entries of other collections that they added or whose blurb they wrote. */
-export const ENTRIES = createScan<Entry>(
+export const COLLECTION_ENTRIES = createScan<Entry>(
   'collection_games',
   { collection_id: 'bigint', game_id: 'bigint' },
   `person.user_id IN (t.user_id, t.blurb_user_id)

@@ -25,7 +25,7 @@ interface Account {
 const addresses = (condition: string) =>
   `ARRAY(SELECT e.email FROM user_emails e WHERE e.user_id = u.id AND ${condition} ORDER BY e.email)`;
 
-const ACCOUNT = read<Account>(
+const PERSON_ACCOUNT = read<Account>(
   'person_account',
   `SELECT u.id AS user_id, u.username, u.display_name,
      ${addresses('e.verified')} AS verified, ${addresses('NOT e.verified')} AS unverified
@@ -53,7 +53,7 @@ export class People {
 
   /** Finds the person for an operator. An unverified email address is theirs if no other account has entered it. */
   async withId(user_id: number): Promise<Person | undefined> {
-    const account = await this.database.row(ACCOUNT, { user_id });
+    const account = await this.database.row(PERSON_ACCOUNT, { user_id });
     if (!account) return undefined;
     const { username, display_name, verified, unverified } = account;
     const shared = new Set<string>();
@@ -70,7 +70,7 @@ export class People {
 
   /** Finds the person for their own request: anyone can enter any email address, so only verified ones count. */
   async verified(user_id: number): Promise<Person> {
-    const { verified, username, display_name } = (await this.database.row(ACCOUNT, { user_id }))!;
+    const { verified, username, display_name } = (await this.database.row(PERSON_ACCOUNT, { user_id }))!;
     return { user_id, username, display_name, addresses: verified };
   }
 

@@ -7,7 +7,7 @@ const ROWS_PER_WINDOW = 5000;
 type Key = string | number | Buffer;
 type KeyType = 'bigint' | 'text' | 'bytea';
 
-const START: Record<KeyType, Key> = { bigint: 0, text: '', bytea: Buffer.alloc(0) };
+const FIRST_KEYS: Record<KeyType, Key> = { bigint: 0, text: '', bytea: Buffer.alloc(0) };
 
 /** How to find the rows of a person. */
 export interface PersonKeys {
@@ -18,7 +18,7 @@ export interface PersonKeys {
 }
 
 /** A part of a WITH clause: the person, from the values of `PersonKeys`. */
-export const PERSON = 'person AS (SELECT $user_id::bigint AS user_id, $addresses::text[] AS addresses)';
+export const PERSON_QUERY = 'person AS (SELECT $user_id::bigint AS user_id, $addresses::text[] AS addresses)';
 
 export interface Scan<Keys> {
   keys: Record<keyof Keys & string, KeyType>;
@@ -37,11 +37,11 @@ export function createScan<Keys>(
   name = `scan_${table}`,
 ): Scan<Keys> {
   const names = Object.keys(keys);
-  const start = (Object.values(keys) as KeyType[]).map((type) => START[type]);
+  const start = (Object.values(keys) as KeyType[]).map((type) => FIRST_KEYS[type]);
   const from = Object.entries<string>(keys).map(([name, type]) => `$after_${name}::${type}`);
   const WINDOW_OF_TABLE = longRead<Keys & { theirs: boolean; n: number }>(
     name,
-    `WITH ${PERSON}
+    `WITH ${PERSON_QUERY}
      SELECT ${names.join(', ')}, theirs, n FROM (
        SELECT ${names.map((name) => `t.${name}`).join(', ')}, (${theirs}) IS TRUE AS theirs,
          row_number() OVER (ORDER BY ${names.map((name) => `t.${name}`).join(', ')}) AS n

@@ -1,7 +1,7 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
 import type { OperatorAccess } from '../../auth/access/access';
-import { ACCESS } from '../../platform/server/public';
+import { ACCESS_METADATA } from '../../platform/server/public';
 
 export const OPERATOR_PERMISSIONS = {
   import: 'Import records; with `users`, also passwords, API keys and apps',
@@ -20,6 +20,9 @@ export const ALL_PERMISSIONS = Object.keys(OPERATOR_PERMISSIONS) as OperatorPerm
  */
 export const OperatorMay = (permission?: OperatorPermission) =>
   applyDecorators(
-    SetMetadata(ACCESS, (permission ? `operator:${permission}` : 'operator') satisfies OperatorAccess),
+    SetMetadata(
+      ACCESS_METADATA,
+      (permission ? `operator:${permission}` : 'operator') satisfies OperatorAccess,
+    ),
     ApiSecurity('operator', permission ? [permission] : []),
   );

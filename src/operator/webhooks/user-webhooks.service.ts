@@ -25,7 +25,7 @@ export interface OwnWebhook extends Omit<Webhook, 'secret'> {
   waiting: number;
 }
 
-const OWN = longRead<OwnWebhook>(
+const OWN_WEBHOOKS = longRead<OwnWebhook>(
   'own_webhooks',
   `SELECT ${WEBHOOK_COLUMNS},
      (SELECT title FROM games g WHERE g.id = w.game_id AND ${canEdit('g', '$user_id')}) AS title
@@ -33,7 +33,7 @@ const OWN = longRead<OwnWebhook>(
   'user $user_id',
 );
 
-const GAMES = longRead<{ id: number; title: string }>(
+const GAMES_FOR_WEBHOOKS = longRead<{ id: number; title: string }>(
   'games_for_webhooks',
   `SELECT id, title FROM games WHERE id IN (${editedBy('$user_id')})
    ORDER BY lower(title), id LIMIT ${MAX_GAMES}`,
@@ -67,16 +67,16 @@ export class UserWebhooksService {
   ) {}
 
   list(user_id: number): Promise<OwnWebhook[]> {
-    return this.database.rows(OWN, { user_id, webhook_id: null });
+    return this.database.rows(OWN_WEBHOOKS, { user_id, webhook_id: null });
   }
 
   find(user_id: number, id: number): Promise<OwnWebhook | undefined> {
-    return this.database.row(OWN, { user_id, webhook_id: id });
+    return this.database.row(OWN_WEBHOOKS, { user_id, webhook_id: id });
   }
 
   /** Games that the user can edit, by title. */
   games(user_id: number) {
-    return this.database.rows(GAMES, { user_id });
+    return this.database.rows(GAMES_FOR_WEBHOOKS, { user_id });
   }
 
   async canEdit(user_id: number, game_id: number): Promise<boolean> {

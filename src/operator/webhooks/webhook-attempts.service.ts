@@ -39,7 +39,7 @@ const RECORD = statement(
      SELECT id FROM webhook_attempts WHERE webhook_id = $webhook_id ORDER BY id DESC OFFSET ${MAX_ATTEMPTS - 1})`,
 );
 
-const NEWEST = longRead<Omit<WebhookAttempt, 'webhook' | 'data'>>(
+const NEWEST_ATTEMPTS = longRead<Omit<WebhookAttempt, 'webhook' | 'data'>>(
   'webhook_attempts',
   `SELECT id, webhook_id, message_id, event, subject_type, subject_id, happened_at, attempted_at, outcome, duration_ms, response
    FROM webhook_attempts WHERE webhook_id = $webhook_id ORDER BY id DESC LIMIT ${MAX_ATTEMPTS}`,
@@ -96,6 +96,6 @@ export class WebhookAttempts {
   }
 
   newest(webhook_id: number) {
-    return this.database.rows(NEWEST, { webhook_id });
+    return this.database.rows(NEWEST_ATTEMPTS, { webhook_id });
   }
 }

@@ -53,15 +53,15 @@ const DELIVERIES_PER_BATCH = 1000;
  * Webhooks with pending messages. In a store with many sellers most webhooks have none, so the index is read from one
  * ID to the next.
  */
-const PENDING = `RECURSIVE pending (id) AS (
+const PENDING_WEBHOOKS = `RECURSIVE pending (id) AS (
      SELECT min(webhook_id) FROM webhook_deliveries
      UNION ALL
      SELECT (SELECT min(webhook_id) FROM webhook_deliveries WHERE webhook_id > pending.id) FROM pending WHERE pending.id IS NOT NULL
    )`;
 
-const POLL = statement<{ waiting: number; oldest: number }>(
+const POLL_DELIVERIES = statement<{ waiting: number; oldest: number }>(
   'poll_webhook_deliveries',
-  `WITH ${PENDING}
+  `WITH ${PENDING_WEBHOOKS}
    SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries LIMIT ${MAX_PENDING + 1}) counted) AS waiting,
      coalesce(extract(epoch FROM now() - min(d.oldest))::float8, 0) AS oldest
    FROM pending CROSS JOIN LATERAL (
@@ -82,9 +82,9 @@ interface Due
 
 // Claims some deliveries for each webhook, so that a slow one doesn't block the others. busy: the webhook of
 // each delivery in progress. known: event types; replicas of the next version send their own.
-const CLAIM = statement<Due>(
+const CLAIM_DELIVERIES = statement<Due>(
   'claim_webhook_deliveries',
-  `WITH ${PENDING}, due AS MATERIALIZED (
+  `WITH ${PENDING_WEBHOOKS}, due AS MATERIALIZED (
      SELECT d.id FROM pending JOIN webhooks w USING (id) CROSS JOIN LATERAL (
        SELECT id FROM webhook_deliveries
        WHERE webhook_id = w.id AND due_at <= now() AND event = ANY ($known::text[]) AND coalesce(w.paused_until <= now(), true) ORDER BY due_at
@@ -98,9 +98,12 @@ const CLAIM = statement<Due>(
      extract(epoch FROM now() - d.created_at)::float8 AS age`,
 );
 
-const WITHDRAW = statement('webhook_delivery_withdrawn', 'DELETE FROM webhook_deliveries WHERE id = $id');
+const WITHDRAW_DELIVERY = statement(
+  'webhook_delivery_withdrawn',
+  'DELETE FROM webhook_deliveries WHERE id = $id',
+);
 const SET_OUTCOME = 'UPDATE webhooks SET last_at = now(), last_outcome = $status';
-const FINISH = statement(
+const FINISH_DELIVERY = statement(
   'webhook_delivery_done',
   `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $id)
    ${SET_OUTCOME}, paused_until = NULL WHERE id = $webhook_id`,
@@ -111,7 +114,7 @@ const GIVE_UP = statement(
    ${SET_OUTCOME} WHERE id = $webhook_id`,
 );
 // Without a Retry-After, one failure after a success doesn't pause the receiver: the message may be the cause.
-const POSTPONE = statement(
+const POSTPONE_DELIVERY = statement(
   'webhook_delivery_later',
   `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $delay) WHERE id = $id)
    ${SET_OUTCOME}, paused_until = CASE WHEN last_outcome LIKE '2__' AND $asked::float8 = 0 THEN paused_until
@@ -119,9 +122,9 @@ const POSTPONE = statement(
 );
 
 // With IN instead of ARRAY, a table without statistics may be joined row by row, which takes minutes.
-const DROP = statement(
+const DROP_DELIVERIES = statement(
   'drop_webhook_deliveries',
-  `WITH ${PENDING}
+  `WITH ${PENDING_WEBHOOKS}
    DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(
      SELECT d.id FROM pending w CROSS JOIN LATERAL (
        (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_PENDING} LIMIT ${DELIVERIES_PER_BATCH})
@@ -207,13 +210,13 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     const now = this.clock.monotonic();
     if (now - this.polledAt >= POLL_INTERVAL_MS) {
       this.polledAt = now;
-      const { waiting, oldest } = (await this.database.row(POLL, {}))!;
+      const { waiting, oldest } = (await this.database.row(POLL_DELIVERIES, {}))!;
       Object.assign(this, { waiting, oldest });
       if (waiting > MAX_PENDING || oldest > MAX_UNTRIED_AGE_SECONDS) await this.drop();
       if (waiting === 0) return;
     }
     const known = this.events.all.map(({ name }) => name);
-    for (const due of await this.database.rows(CLAIM, { busy: [...this.running.values()], known }))
+    for (const due of await this.database.rows(CLAIM_DELIVERIES, { busy: [...this.running.values()], known }))
       void this.attempt(due).catch((error: Error) =>
         this.log.warn(`The outcome of a delivery could not be stored: ${error.message}`),
       );
@@ -222,7 +225,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   private async attempt(due: Due): Promise<void> {
     const { id, webhook_id, url, secret, user_id, event, subject_type, subject_id, created_at, data } = due;
     if (!due.permitted) {
-      await this.database.rows(WITHDRAW, { id });
+      await this.database.rows(WITHDRAW_DELIVERY, { id });
       return;
     }
     const message = { id: `msg_${id}`, type: event, timestamp: modernTimestamp(created_at), data };
@@ -251,7 +254,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     const outcome = await this.webhooks.send(sent, webhook, AbortSignal.timeout(TIMEOUT_MS));
     const id = sent.subject === null ? null : sent.message.id.slice('msg_'.length);
     const result = { status: outcome.status, webhook_id: webhook.id };
-    if (isSuccess(outcome)) await this.database.rows(FINISH, { id, ...result });
+    if (isSuccess(outcome)) await this.database.rows(FINISH_DELIVERY, { id, ...result });
     else await this.database.rows(GIVE_UP, { id: null, ...result });
     await this.attempts.record(sent, webhook, outcome);
     return outcome;
@@ -263,7 +266,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   ): Promise<void> {
     if (isSuccess({ status })) {
       this.results.inc({ result: 'delivered' });
-      await this.database.rows(FINISH, { id, status, webhook_id });
+      await this.database.rows(FINISH_DELIVERY, { id, status, webhook_id });
       return;
     }
     this.results.inc({ result: 'failed' });
@@ -272,7 +275,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       const pause = (DELAYS_SECONDS[attempts - 1] ?? MAX_DELAY_SECONDS) * (0.9 + Math.random() / 5);
       const asked = BUSY_STATUSES.includes(Number(status)) ? Math.min(retryAfter ?? 0, MAX_DELAY_SECONDS) : 0;
       const delay = Math.max(pause, asked);
-      await this.database.rows(POSTPONE, { id, status, webhook_id, delay, asked });
+      await this.database.rows(POSTPONE_DELIVERY, { id, status, webhook_id, delay, asked });
       return;
     }
     this.results.inc({ result: 'given_up' });
@@ -281,7 +284,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   }
 
   private async drop(): Promise<void> {
-    const { length } = await this.database.rows(DROP, {});
+    const { length } = await this.database.rows(DROP_DELIVERIES, {});
     this.results.inc({ result: 'dropped' }, length);
     if (length > 0)
       this.log.warn(`Webhook messages dropped: ${length}. They waited too long, or the queue was full.`);

@@ -36,7 +36,7 @@ export interface ListedWebhook extends Omit<Webhook, 'secret'> {
   waiting: number;
 }
 
-const LIST = longRead<ListedWebhook>(
+const ALL_WEBHOOKS = longRead<ListedWebhook>(
   'list_webhooks',
   `SELECT ${WEBHOOK_COLUMNS}, (SELECT username FROM users WHERE id = w.user_id) AS username
    FROM webhooks w ORDER BY w.user_id IS NOT NULL, w.id LIMIT ${MAX_LISTED}`,
@@ -107,7 +107,7 @@ export class WebhooksService {
   }
 
   list() {
-    return this.database.rows(LIST, {});
+    return this.database.rows(ALL_WEBHOOKS, {});
   }
 
   /** False if the user (or without `user_id` anyone) has no such webhook. */

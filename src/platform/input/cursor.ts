@@ -10,7 +10,7 @@ export interface Cursor {
 }
 
 /** A place before the first entry. */
-export const NEWEST: Cursor = { at: 'infinity', id: Number.MAX_SAFE_INTEGER };
+export const NEWEST_CURSOR: Cursor = { at: 'infinity', id: Number.MAX_SAFE_INTEGER };
 
 const CURSOR = /^(\S{10}) (\S+)\+00,(\d{1,15})$/;
 

@@ -9,7 +9,7 @@ type CountingRedis = Redis & { count(key: string, ...rest: (string | number)[]):
 
 // Uses the clock of the Redis server, which all replicas share. Returns the milliseconds, before this request, until
 // the whole limit is available again.
-const COUNT = `
+const COUNT_SCRIPT = `
 local period, interval, count, always = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == 'always'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
@@ -49,7 +49,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
       // The default would delay the end of the process by two seconds.
       disconnectTimeout: PAUSE_MS / 10,
       retryStrategy: (attempt) => Math.min(attempt * 100, PAUSE_MS),
-      scripts: { count: { lua: COUNT, numberOfKeys: 1 } },
+      scripts: { count: { lua: COUNT_SCRIPT, numberOfKeys: 1 } },
     });
     return new RedisStorage(redis as CountingRedis, rest);
   }

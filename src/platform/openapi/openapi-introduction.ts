@@ -18,7 +18,7 @@ export const TAGS: Record<string, string> = {
     'The first version of this API, for existing integrations. New integrations use the other endpoints.',
 };
 
-const ERRORS = [
+const ERRORS_SECTION = [
   '## Errors',
   'Errors are `{"errors": ["text", ...]}` with a status code. In addition to the errors of each endpoint, every request can ' +
     'fail with `400` `malformed request` if the path is not valid UTF-8, `404` `invalid api endpoint` for an unknown path, ' +
@@ -41,7 +41,7 @@ export function introduction(limits: RateLimits | null): string {
     '## Credentials',
     'Send an API key or a JWT as `Authorization: Bearer CREDENTIAL`. A scope includes the scopes below it: `profile` includes ' +
       '`profile:me`. The `404` for an object that the user cannot see is the same as for one that does not exist.',
-    ...ERRORS,
+    ...ERRORS_SECTION,
     '## Limits',
     'Limits: 512 KiB per body, 1,000 parameters per request, 500 IDs per list, and 500 entries per page.',
     limits
@@ -56,5 +56,5 @@ export const operatorIntroduction = (): string =>
   [
     "Endpoints for a store's operator and their programs. Send an operator token, created with " +
       '`gamewharf operator-tokens create`, as `Authorization: Bearer TOKEN`. The token in `OPERATOR_TOKEN` has all permissions.',
-    ...ERRORS,
+    ...ERRORS_SECTION,
   ].join('\n\n');

@@ -13,7 +13,7 @@ import { classifyFault, isPoolExhausted, NotStarted } from '../database/sqlstate
 import { ApiError, apiError, badRequest, serviceUnavailable } from '../errors/api-error';
 import type { RequestLog } from '../observability/request-log';
 
-const TEXTS: Record<number, string> = {
+const TEXT_OF_STATUS: Record<number, string> = {
   400: 'malformed request',
   404: 'invalid api endpoint',
   405: 'method not allowed',
@@ -33,7 +33,7 @@ export function apiErrorFor(error: unknown): ApiError {
   if (fault === 'not unicode') return badRequest('text parameters must be valid Unicode');
   if (error instanceof HttpException) return ofException(error);
   const { status } = (error ?? {}) as { status?: unknown };
-  const text = typeof status === 'number' ? TEXTS[status] : undefined;
+  const text = typeof status === 'number' ? TEXT_OF_STATUS[status] : undefined;
   if (text) return apiError(status as number, text);
   return apiError(500, 'internal server error');
 }

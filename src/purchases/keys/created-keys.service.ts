@@ -11,7 +11,7 @@ import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import { bind, longRead, read, statement } from '../../platform/database/statement';
 import { apiError, badRequest } from '../../platform/errors/api-error';
-import { type Cursor, NEWEST } from '../../platform/input/cursor';
+import { type Cursor, NEWEST_CURSOR } from '../../platform/input/cursor';
 import { KeyPages } from '../../platform/server/key-pages';
 import { IdempotencyService, type RetryKey, type Work } from '../../idempotency/idempotency.service';
 import type { SuccessResponse } from '../../platform/output/success-response';
@@ -31,7 +31,7 @@ const TOO_MANY = `a game can have at most ${MAX_UNCLAIMED} unclaimed download ke
  * Fields of a response that are not stored for retries: a label may identify a person, and an erasure deletes it only
  * from the key.
  */
-const OF_PERSON = ['label'];
+const UNSTORED_FIELDS = ['label'];
 
 /** The game, if the user can edit it. */
 export const GAME_OF_KEYS = `SELECT g.id, g.title FROM games g WHERE g.id = $game_id AND ${canEdit('g', '$user_id')}`;
@@ -60,7 +60,7 @@ const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
 );
 
 /** No row: the caller can't edit the game. A row of nulls: no such key. `revoked` is false for a key of a purchase. */
-const REVOKE = statement<{ id: number | null; revoked: boolean }>(
+const REVOKE_CREATED_KEYS = statement<{ id: number | null; revoked: boolean }>(
   'created_keys_revoke',
   `WITH game AS (${GAME_OF_KEYS}),
    found AS (
@@ -114,7 +114,7 @@ export class CreatedKeysService {
   ) {}
 
   /** A page of the games that the user can edit, newest first, and one more if there is a next page. */
-  games(user_id: number, { at, id }: Cursor = NEWEST): Promise<GameWithKeys[]> {
+  games(user_id: number, { at, id }: Cursor = NEWEST_CURSOR): Promise<GameWithKeys[]> {
     return this.database.rows(KEYS_PAGE, { user_id, at, id });
   }
 
@@ -159,7 +159,7 @@ export class CreatedKeysService {
     const { game_id, download_key_id } = request;
     return this.once('download_key.revoked', request, 1, actor, retry, async (manager) => {
       const values = { game_id, user_id: actor.user_id, download_key_id };
-      const row = await this.database.row(REVOKE, values, manager);
+      const row = await this.database.row(REVOKE_CREATED_KEYS, values, manager);
       if (!row) throw invalidGame();
       if (row.id === null) throw apiError(404, 'invalid download key');
       if (!row.revoked) throw forbidden("you can't revoke a purchased download key");
@@ -178,7 +178,7 @@ export class CreatedKeysService {
     const { game_id } = request;
     if (retry && !(await this.database.row(EDITED_GAME, { game_id, user_id: actor.user_id })))
       throw invalidGame();
-    const { response, isRepeated } = await this.idempotency.run(retry, request, work, OF_PERSON);
+    const { response, isRepeated } = await this.idempotency.run(retry, request, work, UNSTORED_FIELDS);
     if (!isRepeated) this.audit.record({ event, ...actor, game_id, count });
     return response;
   }

@@ -66,11 +66,11 @@ const announcement = (type: EventType, status: string) =>
     },
   });
 
-const SALE = announcement(PURCHASE_COMPLETED, 'complete');
-const REFUND = announcement(PURCHASE_REFUNDED, 'refunded');
+const ANNOUNCE_SALE = announcement(PURCHASE_COMPLETED, 'complete');
+const ANNOUNCE_REFUND = announcement(PURCHASE_REFUNDED, 'refunded');
 
 /** The last statement of a sale's transaction. */
-export const announceSale = (purchase_id: number): BoundStatement => bind(SALE, { purchase_id });
+export const announceSale = (purchase_id: number): BoundStatement => bind(ANNOUNCE_SALE, { purchase_id });
 
 /** Runs before the purchase is marked as refunded, so that a repeated refund sends nothing. */
-export const announceRefund = (purchase_id: number): BoundStatement => bind(REFUND, { purchase_id });
+export const announceRefund = (purchase_id: number): BoundStatement => bind(ANNOUNCE_REFUND, { purchase_id });

@@ -9,7 +9,7 @@ import {
   nextSales,
   ORDERS,
   type Place,
-  START,
+  FIRST_PLACE,
 } from './sales-list.service';
 import { BUYER_ACCOUNT_ID } from '../purchase.row';
 
@@ -59,7 +59,7 @@ const MAX_SALES_READ = 1_000_000;
 export const MAX_SALES_COUNTED = 100_000;
 
 /** Identifies a buyer by the account ID, or else by the email address. */
-const PERSON = 'coalesce(account_id::text, lower_ascii(email))';
+const BUYER_ID = 'coalesce(account_id::text, lower_ascii(email))';
 
 /** The buyers of the next sales, and the verified email addresses of those with an account. */
 const PEOPLE = `people AS MATERIALIZED (
@@ -100,7 +100,7 @@ const COUNTED = `counted AS MATERIALIZED (
        CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = s.purchase_id OFFSET 0) p
        WHERE p.status IN ('complete', 'refunded') AND p.email <> '${ERASED_ADDRESS}'),
      newest AS (
-       SELECT DISTINCT ON (person) * FROM (SELECT *, ${PERSON} AS person FROM counted) c
+       SELECT DISTINCT ON (person) * FROM (SELECT *, ${BUYER_ID} AS person FROM counted) c
        ORDER BY person, created_at DESC, id DESC)`;
 
 /** The orders of each buyer, and what they spent by currency. */
@@ -108,7 +108,7 @@ const SPENT = `spent AS (
        SELECT person, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, min(first_at) AS first_at,
          json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals
        FROM (
-         SELECT ${PERSON} AS person, currency, count(*) AS orders, count(*) FILTER (WHERE status = 'refunded') AS refunds,
+         SELECT ${BUYER_ID} AS person, currency, count(*) AS orders, count(*) FILTER (WHERE status = 'refunded') AS refunds,
            coalesce(sum(amount) FILTER (WHERE status = 'complete'), 0)::float8 AS amount, min(created_at) AS first_at
          FROM counted GROUP BY 1, 2) c GROUP BY 1)`;
 
@@ -177,7 +177,7 @@ export class BuyersService {
     game_id: number | undefined,
     limit: number,
     direction: Direction = 'older',
-    from: Place = START[direction],
+    from: Place = FIRST_PLACE[direction],
   ): Promise<Buyers> {
     const buyers: Buyer[] = [];
     let isPartial = false;
@@ -206,7 +206,7 @@ export class BuyersService {
   }
 
   async *all(seller_id: number, game_id: number | undefined): AsyncGenerator<Buyer[]> {
-    for (let from: Place | undefined = START.older; from;) {
+    for (let from: Place | undefined = FIRST_PLACE.older; from;) {
       const slice: Buyers = await this.slice(seller_id, game_id, BUYERS_PER_SLICE, 'older', from);
       yield slice.buyers;
       from = slice.next;

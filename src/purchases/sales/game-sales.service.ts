@@ -26,14 +26,14 @@ export interface GameSaleRow extends Omit<PurchaseRow, 'status'> {
 /** Continues a list after this sale. */
 export type Place = Pick<GameSaleRow, 'created_at' | 'id'>;
 
-const NEWEST: Place = { created_at: 'infinity', id: Number.MAX_SAFE_INTEGER };
+const NEWEST_PLACE: Place = { created_at: 'infinity', id: Number.MAX_SAFE_INTEGER };
 
 const selectUser = (id: string) =>
   `(SELECT json_build_object(${USER_COLUMNS.map((column) => `'${column}', u.${column}`).join(', ')})
     FROM users u WHERE u.id = ${id})`;
 
 /** The sales from a place on. No row: the caller can't edit the game. A row of nulls: no sales. */
-export const SALES = longRead<GameSaleRow>(
+export const GAME_SALES = longRead<GameSaleRow>(
   'game_sales',
   `SELECT s.* FROM games g LEFT JOIN LATERAL (
      SELECT ${PURCHASE_ROW},
@@ -96,9 +96,9 @@ export class GameSalesService {
   async slice(
     game_id: number,
     editor_id: number,
-    { since = '-infinity', after = NEWEST, limit, offset = 0 }: Asked,
+    { since = '-infinity', after = NEWEST_PLACE, limit, offset = 0 }: Asked,
   ): Promise<GameSaleRow[]> {
-    const rows = await this.database.rows(SALES, {
+    const rows = await this.database.rows(GAME_SALES, {
       game_id,
       user_id: editor_id,
       since,

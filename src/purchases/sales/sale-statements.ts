@@ -138,18 +138,18 @@ const sharesTimes = (sign: 1 | -1) =>
   `(SELECT game_id, currency, day, ${sign} AS purchases, ${sign} * amount AS amount
     FROM purchase_shares WHERE purchase_id = $purchase_id::bigint OFFSET 0)`;
 
-const COUNT = statement('sale_count', addSales(sharesTimes(1)));
+const COUNT_SALE = statement('sale_count', addSales(sharesTimes(1)));
 
 const LOCK_PURCHASE = statement(
   'refund_lock',
   'SELECT id FROM purchases WHERE id = $purchase_id FOR NO KEY UPDATE',
 );
-const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
-const SUBTRACT = Object.entries(subtractSales(sharesTimes(-1))).map(([of, text]) =>
+const UNCOUNT_SALE = statement('refund_count', countPurchases(sharesTimes(-1)));
+const SUBTRACT_SALE = Object.entries(subtractSales(sharesTimes(-1))).map(([of, text]) =>
   statement(`refund_${of}`, text),
 );
 // No row: the purchase was already refunded. A sale has an earlier refund if an import completed it again.
-export const REFUND = statement<{ id: number }>(
+export const REFUND_PURCHASE = statement<{ id: number }>(
   'refund',
   `WITH refunded AS (
      UPDATE purchases SET status = 'refunded' WHERE id = $purchase_id AND status <> 'refunded' RETURNING id),
@@ -158,7 +158,7 @@ export const REFUND = statement<{ id: number }>(
      ON CONFLICT (purchase_id) DO UPDATE SET refunded_at = excluded.refunded_at, user_id = excluded.user_id)
    SELECT id FROM refunded`,
 );
-const REVOKE = statement(
+const REVOKE_KEYS = statement(
   'refund_revoke',
   'UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $purchase_id AND revoked_at IS NULL AND NOT $keep_keys',
 );
@@ -177,7 +177,7 @@ export interface Sale extends Pick<Purchase, (typeof SALE_COLUMNS)[number]> {
 
 export const sell = (sale: Sale): BoundStatement[] => [
   bind(SELL, { ...sale }),
-  bind(COUNT, { purchase_id: sale.id }),
+  bind(COUNT_SALE, { purchase_id: sale.id }),
   ...(sale.has_webhooks ? [announceSale(sale.id)] : []),
 ];
 
@@ -191,10 +191,10 @@ export const refund = (
   bind(LOCK_PURCHASE, { purchase_id }),
   ...(has_webhooks ? [announceRefund(purchase_id)] : []),
   bind(LOCK_GAMES, { game_ids }),
-  bind(UNCOUNT, { purchase_id }),
-  ...SUBTRACT.map((one) => bind(one, { purchase_id })),
-  bind(REVOKE, { purchase_id, keep_keys }),
-  bind(REFUND, { purchase_id, user_id }),
+  bind(UNCOUNT_SALE, { purchase_id }),
+  ...SUBTRACT_SALE.map((one) => bind(one, { purchase_id })),
+  bind(REVOKE_KEYS, { purchase_id, keep_keys }),
+  bind(REFUND_PURCHASE, { purchase_id, user_id }),
   bind(SALE, { purchase_id }),
 ];
 

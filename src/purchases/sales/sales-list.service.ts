@@ -70,7 +70,7 @@ export const GAMES_READ = 200;
 export const FILTERED_GAMES_READ = 10_000;
 const FILTERED_SALES_READ = 20_000;
 
-export const START: Record<Direction, Place> = {
+export const FIRST_PLACE: Record<Direction, Place> = {
   older: { sold_at: 'infinity', purchase_id: Number.MAX_SAFE_INTEGER },
   newer: { sold_at: '-infinity', purchase_id: 0 },
 };
@@ -161,7 +161,7 @@ export const SALES_LISTS = {
   newer: list('seller_sales_before', 'newer'),
 };
 
-const GAMES = longRead<{ id: number; title: string }>(
+const SELLER_GAMES = longRead<{ id: number; title: string }>(
   'seller_game_titles',
   `SELECT g.id, g.title FROM (SELECT id FROM (${editedBy('$seller_id')}) own ORDER BY id DESC LIMIT $limit) newest
    JOIN games g ON g.id = newest.id ORDER BY g.title, g.id`,
@@ -182,7 +182,7 @@ export class SalesListService {
     { game_id, since = '-infinity', until = 'infinity', currency, status, source }: SalesFilter,
     limit: number,
     direction: Direction = 'older',
-    from: Place = START[direction],
+    from: Place = FIRST_PLACE[direction],
   ): Promise<Slice> {
     const isFiltered = (currency ?? status ?? source) !== undefined;
     const rows = await this.database.rows(SALES_LISTS[direction], {
@@ -208,7 +208,7 @@ export class SalesListService {
 
   /** All matching sales, newest first. */
   async *all(seller_id: number, filter: SalesFilter): AsyncGenerator<ListedSale[]> {
-    for (let from: Place | undefined = START.older; from;) {
+    for (let from: Place | undefined = FIRST_PLACE.older; from;) {
       const slice: Slice = await this.slice(seller_id, filter, SALES_PER_SLICE, 'older', from);
       yield slice.sales;
       from = slice.next;
@@ -217,6 +217,6 @@ export class SalesListService {
 
   /** The games that a user can edit, by title; of many, the newest ones. */
   gameTitles(seller_id: number, limit: number): Promise<{ id: number; title: string }[]> {
-    return this.database.rows(GAMES, { seller_id, limit });
+    return this.database.rows(SELLER_GAMES, { seller_id, limit });
   }
 }

@@ -28,7 +28,7 @@ import {
   NEWEST_PURCHASES,
   SALE_INPUTS,
   PURCHASE_GAMES,
-  REFUND,
+  REFUND_PURCHASE,
   refund,
   SALE,
   type Sale,
@@ -179,7 +179,7 @@ export class SalesService {
       );
       const [row] = getRows(SALE);
       if (!row) throw apiError(404, 'invalid purchase');
-      if (getRows(REFUND).length > 0) ({ currency } = row);
+      if (getRows(REFUND_PURCHASE).length > 0) ({ currency } = row);
       return refundResponse(row);
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, store, BUYER_FIELDS);

@@ -80,7 +80,7 @@ const KEY_COLUMNS = `k.id, k.game_id, g.title, k.key, k.downloads, k.last_downlo
   (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text`;
 
 /** The games that the seller can edit, read once. */
-const OWN = `own AS MATERIALIZED (${editedBy('$seller_id')})`;
+const OWN_GAMES = `own AS MATERIALIZED (${editedBy('$seller_id')})`;
 
 // A join isn't used, because the planner may check each of a bundle's games against all games of the seller.
 const isOwn = (game_id: string) => `(${game_id} IN (SELECT id FROM own)) IS TRUE`;
@@ -95,7 +95,7 @@ const isEditable = (game_id: string) =>
 const list = (name: string, found: string, condition: string, own = isOwn) =>
   longRead<SellerSale>(
     name,
-    `${own === isOwn ? `WITH ${OWN} ` : ''}SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status,
+    `${own === isOwn ? `WITH ${OWN_GAMES} ` : ''}SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status,
        games.own_games,
        (SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]')
         FROM unnest(games.ids[1:${SHOWN_OF_SALE}]) AS shown (id) JOIN games g ON g.id = shown.id) AS games,
@@ -134,22 +134,26 @@ const SELLER_SALE = list(
 );
 
 /** The sales of the account, or with the email address, whose buyer is that person. */
-const OF_PERSON = `
+const PURCHASES_OF_PERSON = `
   SELECT purchase_id FROM own g CROSS JOIN LATERAL (
     ${boughtBy('$account_id::bigint')}
     UNION ALL SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = lower_ascii($email) OFFSET 0) bought`;
-const IS_PERSON = `${BUYER_ACCOUNT_ID} IS NOT DISTINCT FROM $account_id`;
+const IS_OF_PERSON = `${BUYER_ACCOUNT_ID} IS NOT DISTINCT FROM $account_id`;
 
-const SALES_OF_PERSON = list('seller_sales_of_person', `${OF_PERSON} LIMIT ${MAX_SUMMED}`, IS_PERSON);
+const SALES_OF_PERSON = list(
+  'seller_sales_of_person',
+  `${PURCHASES_OF_PERSON} LIMIT ${MAX_SUMMED}`,
+  IS_OF_PERSON,
+);
 
-const SPENT = longRead<Spent>(
+const SPENT_BY_PERSON = longRead<Spent>(
   'seller_person_spent',
-  `WITH ${OWN} SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
+  `WITH ${OWN_GAMES} SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
      coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount,
      min(p.created_at) AS first_at, max(p.created_at) AS last_at
-   FROM (SELECT DISTINCT purchase_id FROM (${OF_PERSON} LIMIT ${MAX_SUMMED}) found) found
+   FROM (SELECT DISTINCT purchase_id FROM (${PURCHASES_OF_PERSON} LIMIT ${MAX_SUMMED}) found) found
    JOIN purchases p ON p.id = found.purchase_id AND p.status IN ('complete', 'refunded')
-   WHERE ${IS_PERSON} GROUP BY 1 ORDER BY 2 DESC, 1`,
+   WHERE ${IS_OF_PERSON} GROUP BY 1 ORDER BY 2 DESC, 1`,
   'user $seller_id',
 );
 
@@ -158,7 +162,7 @@ const NEWEST_KEYS = `ORDER BY created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1
 /** Keys of the person without a purchase. */
 const KEYS_OF_PERSON = longRead<KeyState>(
   'seller_keys_of_person',
-  `WITH ${OWN} SELECT ${KEY_COLUMNS} FROM (
+  `WITH ${OWN_GAMES} SELECT ${KEY_COLUMNS} FROM (
      SELECT theirs.* FROM own CROSS JOIN LATERAL (
        (SELECT * FROM download_keys
         WHERE account_id = $account_id AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL ${NEWEST_KEYS})
@@ -232,7 +236,7 @@ export class SellerSalesService {
   }
 
   spent(seller_id: number, { account_id, email }: Person): Promise<Spent[]> {
-    return this.database.rows(SPENT, { seller_id, account_id, email });
+    return this.database.rows(SPENT_BY_PERSON, { seller_id, account_id, email });
   }
 
   keysOfPerson(seller_id: number, { account_id, email }: Person): Promise<KeyState[]> {

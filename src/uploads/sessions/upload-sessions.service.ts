@@ -8,7 +8,7 @@ import { Database } from '../../platform/database/database';
 import { bind, statement } from '../../platform/database/statement';
 import { apiError, badRequest, tooMany } from '../../platform/errors/api-error';
 import { ServiceUrl } from '../../platform/server/service-url';
-import { LOCK_OWNER } from '../lock-owner';
+import { LOCK_FILE_OWNER } from '../lock-owner';
 import type { PartRange } from './content-range';
 import { KEPT_BLOCK_BYTES, type PartBody } from './part-body';
 import { HAS_QUOTA, OF_OWNER } from './session-quota';
@@ -30,7 +30,7 @@ export type Session = Pick<UploadSession, 'id' | 'game_id' | 'max_bytes' | 'size
 
 export const isComplete = ({ size, received }: Pick<Session, 'size' | 'received'>) => size === received;
 
-const CREATE = statement<{ id: string }>(
+const CREATE_SESSION = statement<{ id: string }>(
   'create_upload_session',
   `INSERT INTO upload_sessions (id, game_id, max_bytes, size, created_at, expires_at)
    SELECT $session_id, g.id, $max_bytes, $size::bigint, $now, $expires_at FROM games g
@@ -40,9 +40,9 @@ const CREATE = statement<{ id: string }>(
 
 const SESSION = `SELECT s.id, s.game_id, s.max_bytes, s.size, s.received FROM upload_sessions s
    WHERE s.id = $session_id AND s.expires_at > $now AND s.game_id IS NOT NULL`;
-const FIND = statement<Session>('upload_session', SESSION);
+const FIND_SESSION = statement<Session>('upload_session', SESSION);
 
-const FIND_TO_WRITE = statement<Session & { parts: number; has_quota: boolean }>(
+const FIND_SESSION_TO_WRITE = statement<Session & { parts: number; has_quota: boolean }>(
   'upload_session_to_write',
   `SELECT s.*, (SELECT count(*) FROM upload_parts p WHERE p.session_id = s.id) AS parts,
      ${HAS_QUOTA} AS has_quota
@@ -105,7 +105,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     if (size !== undefined && size > max) throw tooLarge();
     const id = randomUUID();
     const now = this.clock.now();
-    const create = bind(CREATE, {
+    const create = bind(CREATE_SESSION, {
       session_id: id,
       game_id,
       max_bytes: max,
@@ -114,9 +114,9 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
       expires_at: new Date(now + LIFETIME_MS),
     });
     const rows = await this.database.transaction((db) =>
-      this.database.execute([bind(LOCK_OWNER, { game_id }), create], db),
+      this.database.execute([bind(LOCK_FILE_OWNER, { game_id }), create], db),
     );
-    if (rows(CREATE).length === 0) throw tooMany('too many unfinished uploads');
+    if (rows(CREATE_SESSION).length === 0) throw tooMany('too many unfinished uploads');
     return { id, upload_url: this.sessionUrl(id) };
   }
 
@@ -137,7 +137,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
 
   /** Undefined if the session doesn't exist or has expired, or if its game was deleted. */
   find(id: string): Promise<Session | undefined> {
-    return this.database.row(FIND, { session_id: id, now: new Date(this.clock.now()) });
+    return this.database.row(FIND_SESSION, { session_id: id, now: new Date(this.clock.now()) });
   }
 
   async require(id: string): Promise<Session> {
@@ -153,7 +153,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     body: PartBody,
   ): Promise<Session> {
     const { start, end } = part;
-    const session = await this.database.row(FIND_TO_WRITE, {
+    const session = await this.database.row(FIND_SESSION_TO_WRITE, {
       session_id: id,
       now: new Date(this.clock.now()),
       max_bytes: this.settings.FILES_MAX_BYTES,

@@ -20,7 +20,7 @@ interface SignUp {
  * Allows one event per email address and purpose in five minutes. A newer request replaces the older one,
  * whose ID then expires.
  */
-const STORE = `
+const REPLACE_OLDER_REQUEST = `
   ON CONFLICT (email, purpose) DO UPDATE SET id = excluded.id, user_id = excluded.user_id, username = excluded.username,
     password_hash = excluded.password_hash, browser_hash = excluded.browser_hash, created_at = now(), used_at = NULL
   WHERE old.created_at <= now() - interval '5 minutes'
@@ -36,7 +36,7 @@ const FORGOTTEN_PASSWORD = statement<{ id: number }>(
      UNION ALL SELECT user_id FROM user_emails WHERE email = lower_ascii($name) AND verified) account
    CROSS JOIN LATERAL (
      SELECT email FROM user_emails WHERE user_id = account.id AND verified
-     ORDER BY email <> lower_ascii($name), NOT is_primary, email LIMIT 1) address ${STORE}`,
+     ORDER BY email <> lower_ascii($name), NOT is_primary, email LIMIT 1) address ${REPLACE_OLDER_REQUEST}`,
 );
 
 /** If an account has verified this email address, the link sets its password instead. */
@@ -46,7 +46,7 @@ const SIGN_UP = statement<{ id: number }>(
    SELECT CASE WHEN e.user_id IS NULL THEN 'sign_up' ELSE 'set_password' END, e.user_id, lower_ascii($email),
      CASE WHEN e.user_id IS NULL THEN $username::text END, CASE WHEN e.user_id IS NULL THEN $password_hash::text END,
      CASE WHEN e.user_id IS NULL THEN $browser_hash::bytea END
-   FROM (SELECT) one LEFT JOIN user_emails e ON e.email = lower_ascii($email) AND e.verified ${STORE}`,
+   FROM (SELECT) one LEFT JOIN user_emails e ON e.email = lower_ascii($email) AND e.verified ${REPLACE_OLDER_REQUEST}`,
 );
 
 /** Stores no request for an email address that an account has verified. */
@@ -55,7 +55,7 @@ const VERIFICATION = statement<{ id: number }>(
   `INSERT INTO link_requests AS old (purpose, user_id, email)
    SELECT 'verify_email', own.user_id, own.email FROM user_emails own
    WHERE own.user_id = $user_id AND own.email = lower_ascii($email)
-     AND NOT EXISTS (SELECT FROM user_emails e WHERE e.email = own.email AND e.verified) ${STORE}`,
+     AND NOT EXISTS (SELECT FROM user_emails e WHERE e.email = own.email AND e.verified) ${REPLACE_OLDER_REQUEST}`,
 );
 
 /**

@@ -41,7 +41,7 @@ const REPLACE = `
   RETURNING created_at + ${LIFETIME} AS expires_at`;
 
 // An erasure locks the account too: a later link is rejected.
-const CREATE = statement<{ expires_at: string }>(
+const CREATE_LINK = statement<{ expires_at: string }>(
   'create_account_link',
   `INSERT INTO account_links (token_hash, purpose, user_id)
    SELECT $token_hash, $purpose, u.id FROM users u WHERE u.id = $user_id AND NOT ${isErased('u')} FOR KEY SHARE ${REPLACE}`,
@@ -69,7 +69,7 @@ export interface FoundLink extends Pick<
   account: string | null;
 }
 
-const FIND = read<FoundLink>(
+const FIND_LINK = read<FoundLink>(
   'account_link',
   `SELECT l.id, l.purpose, l.user_id, l.email, l.username, l.browser_hash, u.username AS account
    FROM account_links l LEFT JOIN users u ON u.id = l.user_id WHERE l.token_hash = $token_hash AND NOT l.${EXPIRED_LINKS} AND ${hasAddress('l')}`,
@@ -99,7 +99,7 @@ export class LinksService {
   ): Promise<LinkResponse> {
     const { user_id, purpose } = request;
     const { link, isRepeated } = await this.once(request, retry, async (token_hash, manager) => {
-      const row = await this.database.row(CREATE, { token_hash, purpose, user_id }, manager);
+      const row = await this.database.row(CREATE_LINK, { token_hash, purpose, user_id }, manager);
       if (!row) throw apiError(404, 'invalid user');
       return row.expires_at;
     });
@@ -128,7 +128,7 @@ export class LinksService {
   }
 
   find(token: string): Promise<FoundLink | undefined> {
-    return this.database.row(FIND, { token_hash: sha256(token) });
+    return this.database.row(FIND_LINK, { token_hash: sha256(token) });
   }
 
   /** Uses up a link that signs in, and returns what must still be true when the session starts. */

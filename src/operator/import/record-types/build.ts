@@ -3,7 +3,7 @@ import { file, FILE_COLUMNS, idFor, NO_FILE, oneOf, ownId, text } from '../value
 import { optional, required, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
-export const BUILD = recordType({
+export const BUILD_RECORD = recordType({
   name: 'build',
   table: 'builds',
   fields: [

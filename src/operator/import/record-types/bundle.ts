@@ -48,7 +48,7 @@ const LISTED_GAMES: TemporaryTable = {
 };
 const listGames = (time = '') => `SELECT s.id, e.game_id, e.position ${time} FROM ${eachGame}`;
 
-export const BUNDLE = recordType({
+export const BUNDLE_RECORD = recordType({
   name: 'bundle',
   table: 'bundles',
   fields,

@@ -39,7 +39,7 @@ export const ENTRY_FIELDS = [
 ];
 
 /** The entries of the stream's collections. */
-export const ENTRIES: TemporaryTable = {
+export const IMPORTED_ENTRIES: TemporaryTable = {
   name: 'import_collection_games',
   columns: [
     LINE,
@@ -110,7 +110,7 @@ const dropEntries = `
 
 const admins = adminTable('collections', fields, { in: 'collection_admins', by: 'collection_id' });
 
-export const COLLECTION = recordType({
+export const COLLECTION_RECORD = recordType({
   name: 'collection',
   table: 'collections',
   fields,

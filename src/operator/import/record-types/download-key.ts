@@ -2,7 +2,7 @@ import { amount, email, ownId, idFor, NULL, text } from '../value-types';
 import { optional, required, time, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
-export const DOWNLOAD_KEY = recordType({
+export const DOWNLOAD_KEY_RECORD = recordType({
   name: 'download_key',
   table: 'download_keys',
   fields: [

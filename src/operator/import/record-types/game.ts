@@ -37,7 +37,7 @@ const fields = [
   optional('admins', idsFor('user'), '{}', { inOtherTable: true, meaning: 'replaces the stored list' }),
 ];
 
-export const GAME = recordType({
+export const GAME_RECORD = recordType({
   name: 'game',
   table: 'games',
   fields,

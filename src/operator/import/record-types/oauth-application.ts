@@ -21,7 +21,7 @@ const redirectUris: ValueType = {
   },
 };
 
-export const OAUTH_APPLICATION = recordType({
+export const OAUTH_APPLICATION_RECORD = recordType({
   name: 'oauth_application',
   table: 'oauth_applications',
   isDeletedByService: true,

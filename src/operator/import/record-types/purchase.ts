@@ -88,7 +88,7 @@ export const storedGames = (purchase: string) =>
 const gamesWithout = (games: string, others: string) =>
   `ARRAY(SELECT unnest(${games}) EXCEPT SELECT unnest(${others}))`;
 
-export const PURCHASE = recordType({
+export const PURCHASE_RECORD = recordType({
   name: 'purchase',
   table: 'purchases',
   fields,

@@ -57,7 +57,7 @@ const sources = Object.entries(SOURCES).map(
   ([field, column]) => `CASE WHEN ${given(fields, field)} THEN s.${column} ELSE t.${column} END`,
 );
 
-export const UPLOAD = recordType({
+export const UPLOAD_RECORD = recordType({
   name: 'upload',
   table: 'uploads',
   fields,

@@ -65,7 +65,7 @@ const insertEmails = `
   INSERT INTO user_emails (user_id, email, verified)
   SELECT s.id, lower_ascii(e.email), e.verified FROM import_users s, ${staged}`;
 
-export const USER = recordType({
+export const USER_RECORD = recordType({
   name: 'user',
   table: 'users',
   fields,

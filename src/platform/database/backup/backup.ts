@@ -13,7 +13,7 @@ import { END_OF_TABLE, FORMAT, type Header, type Table, type Trailer } from './b
 const OMITTED_TABLES = ['migrations'];
 
 // Partitions are read through their table, so that a store with other partitions can read the backup.
-const TABLES = `
+const TABLES_WITH_COLUMNS = `
   SELECT c.relname AS table, array_agg(a.attname ORDER BY a.attnum)::text[] AS columns
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
   WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL ($1)
@@ -63,7 +63,7 @@ async function* generateParts(
   trailer: Trailer,
 ): AsyncGenerator<Buffer | string> {
   yield line(header);
-  const tables = await client.query<Table>(TABLES, [OMITTED_TABLES]);
+  const tables = await client.query<Table>(TABLES_WITH_COLUMNS, [OMITTED_TABLES]);
   for (const { table, columns } of tables.rows) {
     yield line({ table, columns });
     // A query and not the table: a partitioned table cannot be copied directly.

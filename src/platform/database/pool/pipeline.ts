@@ -34,7 +34,7 @@ class Columns {
   }
 }
 
-const NONE = new Columns([]);
+const NO_COLUMNS = new Columns([]);
 
 /** The columns of the statements that are prepared on a connection, by name. They never change. */
 const preparedOn = new WeakMap<Connection, Map<string, Columns>>();
@@ -130,7 +130,7 @@ class Pipeline extends Query {
   handleCommandComplete(): void {
     const { found, finished } = this;
     const { name } = this.statements[finished]!.statement;
-    if (this.isPrepared) this.prepared!.set(name, this.columns[finished] ?? NONE);
+    if (this.isPrepared) this.prepared!.set(name, this.columns[finished] ?? NO_COLUMNS);
     this.found = [];
     this.finished++;
     this.listener?.onRows(found);
