@@ -16,13 +16,16 @@ const editableBy = (user: string, limit: string) => `(
 
 const NEWEST_FIRST = 'g.created_at DESC, g.id DESC';
 /** Maximum number of games that a small read returns. */
-const FEW = 25;
+const MAX_FEW_GAMES = 25;
 
 const editableGames = (limit: string) =>
   `SELECT ${GAME_ROW.sql} FROM ${editableBy('$user_id', limit)} ORDER BY ${NEWEST_FIRST} ${limit}`;
 
 // Each statement reads one row more than its limit, to detect a longer list.
-export const FEW_EDITABLE_GAMES = read<Packed>('few_editable_games', editableGames(`LIMIT ${FEW + 1}`));
+export const FEW_EDITABLE_GAMES = read<Packed>(
+  'few_editable_games',
+  editableGames(`LIMIT ${MAX_FEW_GAMES + 1}`),
+);
 const EDITABLE_GAMES = longRead<Packed>(
   'editable_games',
   editableGames(`LIMIT ${SHORT_LIST.rows + 1}`),
@@ -80,7 +83,7 @@ export class GamesService {
   /** The games that the user uploaded or administers, newest first. */
   async editableBy(user_id: number): Promise<RowsOrSlices<GameRow>> {
     let games = await this.database.rows(FEW_EDITABLE_GAMES, { user_id });
-    if (games.length > FEW) games = await this.database.rows(EDITABLE_GAMES, { user_id });
+    if (games.length > MAX_FEW_GAMES) games = await this.database.rows(EDITABLE_GAMES, { user_id });
     return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.gameSlices(user_id);
   }
 

@@ -10,7 +10,7 @@ import { channelRow, type ChannelRow, type FlatChannelRow, selectChannels } from
 
 const MAX_CHANNELS = 500;
 /** Maximum number of channels that a small read returns. */
-const FEW = 10;
+const MAX_FEW_CHANNELS = 10;
 
 /**
  * The game `g` with this ID, or of the owner with the slug, that the user can edit. Without the LIMIT, the
@@ -41,7 +41,7 @@ const channelsOfGame = (condition: string, limit = '') =>
 const CHANNEL = read<FoundChannelRow>('channel', channelsOfGame('channel_name = $channel_name'));
 const FEW_CHANNELS = read<FoundChannelRow>(
   'few_channels',
-  channelsOfGame('channel_name IS NOT NULL', ` LIMIT ${FEW + 1}`),
+  channelsOfGame('channel_name IS NOT NULL', ` LIMIT ${MAX_FEW_CHANNELS + 1}`),
 );
 const MANY_CHANNELS = longRead<FoundChannelRow>(
   'channels',
@@ -56,7 +56,7 @@ export class ChannelsService {
 
   async all(request: ChannelsRequest, credential: Downloader): Promise<ChannelRow[]> {
     const few = await this.find(FEW_CHANNELS, request, credential);
-    return few.length <= FEW ? few : this.find(MANY_CHANNELS, request, credential);
+    return few.length <= MAX_FEW_CHANNELS ? few : this.find(MANY_CHANNELS, request, credential);
   }
 
   async one(request: ChannelsRequest, channel_name: string, credential: Downloader): Promise<ChannelRow> {

@@ -11,13 +11,13 @@ import { Upload } from './upload.entity';
 import { type FlatUploadRow, type UploadRow, uploadRow, uploadsWith } from './upload.row';
 import { invalidUpload } from './uploads.service';
 
-export const MAX_LISTED = 1000;
+export const MAX_LISTED_UPLOADS = 1000;
 
 /** All uploads, or only one. No row: the user can't edit the game. A row of nulls: the game has no uploads. */
 export const OWN_UPLOADS = longRead<FlatUploadRow | { id: null }>(
   'own_uploads',
   `SELECT f.* FROM games g LEFT JOIN LATERAL (
-     ${uploadsWith('f.game_id = g.id AND ($upload_id::bigint IS NULL OR f.id = $upload_id)')} ORDER BY f.position, f.id LIMIT ${MAX_LISTED}) f ON true
+     ${uploadsWith('f.game_id = g.id AND ($upload_id::bigint IS NULL OR f.id = $upload_id)')} ORDER BY f.position, f.id LIMIT ${MAX_LISTED_UPLOADS}) f ON true
    WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} ORDER BY f.position, f.id`,
   'user $user_id',
 );

@@ -41,7 +41,7 @@ export const NEWEST_BY_TARGET = read<BuildRow>(
 
 const TTL_MS = 1000;
 // More than one replica serves within TTL_MS.
-const MAX_CACHED = 20_000;
+const MAX_CACHED_BUILDS = 20_000;
 
 const cacheKey = ({ game_id, target, channel_name }: LatestRequest) =>
   `${target ?? game_id}\n${channel_name}`;
@@ -54,7 +54,7 @@ export class BuildsService {
     private readonly database: Database,
     clock: Clock,
   ) {
-    this.newest = new LookupCache(clock, { max: MAX_CACHED, ttl_ms: TTL_MS });
+    this.newest = new LookupCache(clock, { max: MAX_CACHED_BUILDS, ttl_ms: TTL_MS });
   }
 
   /** Whether the cache has the response, or had it recently. */

@@ -170,7 +170,11 @@ ${limits(
 ${limits(
   ['length of a line', kib(of('operator/import/import-records').MAX_LINE_BYTES), '400'],
   ['games in a bundle', number(of('operator/import/record-types/purchase').MAX_BUNDLE), '400'],
-  ['problems listed in a response', number(of('operator/import/problems').MAX_LISTED), 'only counted'],
+  [
+    'problems listed in a response',
+    number(of('operator/import/problems').MAX_LISTED_PROBLEMS),
+    'only counted',
+  ],
   ['records in a small import', number(MAX_SMALL_RECORDS), 'runs as a large import'],
   ['size of a small import', kib(MAX_SMALL_BYTES), 'runs as a large import'],
   ...Object.entries(QUEUES).map(([queue, { running, accepted }]) => [

@@ -14,7 +14,7 @@ import { CredentialCache } from './credential-cache';
 
 /** Maximum number of keys that a user can create on the page for API keys. */
 export const MAX_API_KEYS = 100;
-const MAX_LISTED = 1000;
+const MAX_LISTED_KEYS = 1000;
 
 interface NewKey {
   /** Absent or null: all scopes. */
@@ -121,7 +121,7 @@ export class ApiKeysService {
   }
 
   ownKeys(user_id: number): Promise<ApiKey[]> {
-    return this.keys.find({ where: own(user_id), order: { id: 'DESC' }, take: MAX_LISTED });
+    return this.keys.find({ where: own(user_id), order: { id: 'DESC' }, take: MAX_LISTED_KEYS });
   }
 
   ownKey(user_id: number, id: number): Promise<ApiKey | null> {

@@ -9,11 +9,11 @@ import type { ApiKeyUse } from './api-key-uses';
 
 // A revocation on another replica takes effect within a second, including the duration of a request.
 const TTL_MS = 700;
-const MAX_CACHED = 50_000;
+const MAX_CACHED_CREDENTIALS = 50_000;
 // Longer than the TTL and the longest lookup, so that the cache then contains nothing that was read before
 // the revocation.
 const REVOKED_TTL_MS = 5000;
-const MAX_REVOKED = 10_000;
+const MAX_REVOKED_CREDENTIALS = 10_000;
 
 interface CachedCredential {
   credential: Credential;
@@ -34,10 +34,11 @@ export class CredentialCache {
   private readonly lookups = { cached: 0, verified: 0, rejected: 0, failed: 0 };
 
   constructor(clock: Clock, metrics: MetricsRegistry) {
-    const cache = () => new LookupCache<CachedCredential>(clock, { max: MAX_CACHED, ttl_ms: TTL_MS });
+    const cache = () =>
+      new LookupCache<CachedCredential>(clock, { max: MAX_CACHED_CREDENTIALS, ttl_ms: TTL_MS });
     this.caches = { key: cache(), jwt: cache() };
     this.revoked = new LRUCache({
-      max: MAX_REVOKED,
+      max: MAX_REVOKED_CREDENTIALS,
       ttl: REVOKED_TTL_MS,
       ttlResolution: 0,
       perf: { now: () => clock.monotonic() },
@@ -78,7 +79,7 @@ export class CredentialCache {
 
   /** Rejects revoked API keys and their JWTs, including those that are being looked up. */
   forget(api_key_ids: readonly number[]): void {
-    if (api_key_ids.length > MAX_REVOKED) this.forgetAll();
+    if (api_key_ids.length > MAX_REVOKED_CREDENTIALS) this.forgetAll();
     else for (const id of api_key_ids) this.revoked.set(id, true);
   }
 

@@ -14,7 +14,7 @@ export type ApplicationFields = Pick<
 >;
 
 export const MAX_APPLICATIONS = 50;
-export const MAX_LISTED = 1000;
+export const MAX_LISTED_APPLICATIONS = 1000;
 
 const LOCK_GRANTS = statement(
   'lock_grants_of_application',
@@ -41,7 +41,7 @@ export class ApplicationsService {
 
   listApplications(user_id: number): Promise<OauthApplication[]> {
     const order = { created_at: 'DESC', client_id: 'ASC' } as const;
-    return this.applications.find({ where: { user_id }, order, take: MAX_LISTED });
+    return this.applications.find({ where: { user_id }, order, take: MAX_LISTED_APPLICATIONS });
   }
 
   findApplication(user_id: number, client_id: string): Promise<OauthApplication | null> {

@@ -21,7 +21,7 @@ export interface ListedGrant extends OauthGrant {
 }
 
 // Rendering a page of grants blocks the event loop.
-export const MAX_LISTED = 500;
+export const MAX_LISTED_GRANTS = 500;
 
 // Selects and locks the app, which may have been deleted while the page was open, or is being deleted.
 const ADD_GRANT = statement<Grant>(
@@ -49,7 +49,7 @@ export class GrantsService {
   }
 
   listGrants(user_id: number): Promise<ListedGrant[]> {
-    return this.listed(user_id).orderBy('g.id', 'DESC').limit(MAX_LISTED).getRawMany();
+    return this.listed(user_id).orderBy('g.id', 'DESC').limit(MAX_LISTED_GRANTS).getRawMany();
   }
 
   findGrant(user_id: number, id: number): Promise<ListedGrant | undefined> {

@@ -49,13 +49,13 @@ export interface ListedSession extends Pick<Session, 'created_at' | 'seen_at' | 
   is_current: boolean;
 }
 
-const MAX_LISTED = 100;
+const MAX_LISTED_SESSIONS = 100;
 
 const SESSIONS_OF_USER = longRead<Pick<Session, 'token_hash' | 'created_at' | 'seen_at' | 'network'>>(
   'sessions_of_user',
   `SELECT token_hash, created_at, seen_at, network FROM sessions
    WHERE user_id = $user_id AND expires_at > now() AND seen_at > now() - make_interval(mins => $idle_minutes)
-   ORDER BY seen_at DESC LIMIT ${MAX_LISTED}`,
+   ORDER BY seen_at DESC LIMIT ${MAX_LISTED_SESSIONS}`,
   'user $user_id',
 );
 

@@ -1,5 +1,5 @@
 import type { TemporaryTables } from './temporary-tables';
-import { MAX_LISTED, type Problems } from './problems';
+import { MAX_LISTED_PROBLEMS, type Problems } from './problems';
 import { given } from './record-types/fields';
 import type { RecordType, Unique } from './record-types/record-type';
 import { type ExternalReferences, missingReferences } from './references';
@@ -32,7 +32,7 @@ export async function find(tables: TemporaryTables, checks: string[], problems: 
   );
   const { rows } = await tables.query<{ line: number; text: string; count: number }>(
     `SELECT line, text, count(*) OVER () AS count FROM (${all.join(' UNION ALL ')}) found
-     ORDER BY line, place, text LIMIT ${MAX_LISTED}`,
+     ORDER BY line, place, text LIMIT ${MAX_LISTED_PROBLEMS}`,
   );
   if (!rows[0]) return;
   const found = rows.map((row) => ({ line: Number(row.line), text: row.text }));

@@ -1,7 +1,7 @@
 import { OperatorError } from '../../platform/errors/operator-error';
 
 /** More problems than this are only counted. */
-export const MAX_LISTED = 20;
+export const MAX_LISTED_PROBLEMS = 20;
 
 /** The stream contains records that cannot be imported. Nothing was changed. */
 export class ImportProblems extends OperatorError {
@@ -17,13 +17,13 @@ export class Problems {
   add(line: number, text: string) {
     this.count++;
     // Problems are added in the order of their lines.
-    if (this.listed.length < MAX_LISTED) this.listed.push({ line, text });
+    if (this.listed.length < MAX_LISTED_PROBLEMS) this.listed.push({ line, text });
   }
 
   /** The result of a check of all records: its first lines, in order, and their number. */
   addFound(found: { line: number; text: string }[], count: number) {
     this.count += count;
-    this.listed = [...this.listed, ...found].sort((a, b) => a.line - b.line).slice(0, MAX_LISTED);
+    this.listed = [...this.listed, ...found].sort((a, b) => a.line - b.line).slice(0, MAX_LISTED_PROBLEMS);
   }
 
   /** A copy, to which problems can be added without changing the original. */

@@ -15,7 +15,7 @@ import { ALL_PERMISSIONS, type OperatorPermission } from './operator-may';
 
 /** All live tokens are kept in memory. */
 export const MAX_LIVE = 100;
-const MAX_LISTED = 1000;
+const MAX_LISTED_TOKENS = 1000;
 // This time plus the duration of a request is less than a second, in which a revocation must take effect on
 // other replicas.
 const TTL_MS = 700;
@@ -108,7 +108,7 @@ export class OperatorTokensService {
 
   /** Newest first, revoked ones included. */
   list(): Promise<OperatorToken[]> {
-    return this.tokens.find({ order: { id: 'DESC' }, take: MAX_LISTED });
+    return this.tokens.find({ order: { id: 'DESC' }, take: MAX_LISTED_TOKENS });
   }
 
   async revoke(name: string): Promise<boolean> {

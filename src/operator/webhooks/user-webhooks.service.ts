@@ -15,7 +15,7 @@ import { Webhook } from './webhook.entity';
 import { WEBHOOK_COLUMNS } from './webhooks.service';
 
 /** Maximum number of games in the form for a webhook. */
-const MAX_GAMES = 500;
+const MAX_LISTED_GAMES = 500;
 /** How long a message waits for others of the same client. */
 const MAX_WAIT_MS = 1500;
 
@@ -36,7 +36,7 @@ const OWN_WEBHOOKS = longRead<OwnWebhook>(
 const GAMES_FOR_WEBHOOKS = longRead<{ id: number; title: string }>(
   'games_for_webhooks',
   `SELECT id, title FROM games WHERE id IN (${editedBy('$user_id')})
-   ORDER BY lower(title), id LIMIT ${MAX_GAMES}`,
+   ORDER BY lower(title), id LIMIT ${MAX_LISTED_GAMES}`,
   'user $user_id',
 );
 

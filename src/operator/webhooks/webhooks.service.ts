@@ -24,7 +24,7 @@ export const MAX_WEBHOOKS = 20;
 export const MAX_USER_WEBHOOKS = 10;
 export const MAX_URL = 500;
 
-const MAX_LISTED = 1000;
+const MAX_LISTED_WEBHOOKS = 1000;
 
 /** The columns of a webhook `w`, except its secret. */
 export const WEBHOOK_COLUMNS = `w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until,
@@ -39,7 +39,7 @@ export interface ListedWebhook extends Omit<Webhook, 'secret'> {
 const ALL_WEBHOOKS = longRead<ListedWebhook>(
   'list_webhooks',
   `SELECT ${WEBHOOK_COLUMNS}, (SELECT username FROM users WHERE id = w.user_id) AS username
-   FROM webhooks w ORDER BY w.user_id IS NOT NULL, w.id LIMIT ${MAX_LISTED}`,
+   FROM webhooks w ORDER BY w.user_id IS NOT NULL, w.id LIMIT ${MAX_LISTED_WEBHOOKS}`,
 );
 
 const LOCK_WEBHOOKS = statement('lock_webhooks', 'LOCK TABLE webhooks IN SHARE ROW EXCLUSIVE MODE');

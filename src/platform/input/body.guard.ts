@@ -3,13 +3,13 @@ import type { Request } from 'express';
 import { MAX_BODY_BYTES, parseBody } from './body';
 
 const STREAMED = 'gamewharf:streamed-body';
-const MAX_BYTES = 'gamewharf:max-body-bytes';
+const MAX_BODY_METADATA = 'gamewharf:max-body-bytes';
 
 /** Marks a handler that reads the body as a stream, itself or with an interceptor like FileInterceptor. */
 export const StreamedBody = () => SetMetadata(STREAMED, true);
 
 /** Sets a limit lower than MAX_BODY_BYTES for the bodies of a controller. */
-export const MaxBody = (bytes: number) => SetMetadata(MAX_BYTES, bytes);
+export const MaxBody = (bytes: number) => SetMetadata(MAX_BODY_METADATA, bytes);
 
 /**
  * The last global guard: parses the body into `req.body` once the others admit the client. Guards of `@UseGuards` run
@@ -22,7 +22,7 @@ export class BodyGuard implements CanActivate {
     const req = context.switchToHttp().getRequest<Request>();
     const isStreamed = () => Reflect.hasMetadata(STREAMED, context.getHandler());
     const limit = () =>
-      (Reflect.getMetadata(MAX_BYTES, context.getClass()) as number | undefined) ?? MAX_BODY_BYTES;
+      (Reflect.getMetadata(MAX_BODY_METADATA, context.getClass()) as number | undefined) ?? MAX_BODY_BYTES;
     const parsed =
       req.bodyParsed ?? (req.method === 'GET' || isStreamed() ? undefined : parseBody(req, limit()));
     return parsed ? parsed.then(() => true) : true;

@@ -19,10 +19,10 @@ export interface ListedKey extends CreatedKeyRow {
 }
 
 /** Maximum number of keys that are searched for a page with a filter. */
-const MAX_SEARCHED = 20_000;
+const MAX_SEARCHED_KEYS = 20_000;
 /** Maximum number of keys that are revoked at once. */
 export const MAX_REVOKED = 10_000;
-const LABELS = { searched: 1000, listed: 100 };
+const MAX_LABELS = { searched: 1000, listed: 100 };
 
 export const KEY_STATES = ['unclaimed', 'claimed', 'revoked'] as const;
 export type KeyState = (typeof KEY_STATES)[number];
@@ -43,10 +43,10 @@ const CREATED_KEYS = longRead<{ title: string; searched_to: number | null } & (L
   'created_keys',
   `SELECT game.title, k.*, ended.searched_to
    FROM (${GAME_OF_KEYS}) game CROSS JOIN LATERAL (
-     SELECT CASE WHEN count(*) = ${MAX_SEARCHED} THEN min(id) END AS searched_to FROM (
+     SELECT CASE WHEN count(*) = ${MAX_SEARCHED_KEYS} THEN min(id) END AS searched_to FROM (
        SELECT id FROM download_keys WHERE game_id = game.id AND purchase_id IS NULL AND id BETWEEN $from AND $to
          AND ($label::text IS NOT NULL OR $state::text IS NOT NULL)
-       ORDER BY id DESC LIMIT ${MAX_SEARCHED}) searched) ended
+       ORDER BY id DESC LIMIT ${MAX_SEARCHED_KEYS}) searched) ended
    LEFT JOIN LATERAL (
      SELECT dk.id, dk.game_id, dk.key, dk.label, dk.created_at, dk.downloads, dk.email,
        dk.revoked_at IS NOT NULL AS revoked, u.username AS owner
@@ -62,8 +62,8 @@ const LABELS_OF_KEYS = longRead<{ label: string }>(
   'created_key_labels',
   `SELECT DISTINCT k.label FROM games g CROSS JOIN LATERAL (
      SELECT label FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL
-     ORDER BY id DESC LIMIT ${LABELS.searched}) k
-   WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')} AND k.label IS NOT NULL ORDER BY 1 LIMIT ${LABELS.listed}`,
+     ORDER BY id DESC LIMIT ${MAX_LABELS.searched}) k
+   WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')} AND k.label IS NOT NULL ORDER BY 1 LIMIT ${MAX_LABELS.listed}`,
   'user $editor_id',
 );
 

@@ -208,7 +208,7 @@ export interface ListedPurchase extends Pick<
 }
 
 /** Maximum number of games of a bundle that are listed. */
-const LISTED_GAMES = 20;
+const MAX_LISTED_GAMES = 20;
 
 const newestPurchases = (name: string, from: string) =>
   longRead<ListedPurchase>(
@@ -216,7 +216,7 @@ const newestPurchases = (name: string, from: string) =>
     `SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
-             WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT ${LISTED_GAMES}) AS games
+             WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT ${MAX_LISTED_GAMES}) AS games
      FROM ${from} ORDER BY p.created_at DESC, p.id DESC LIMIT $count`,
   );
 

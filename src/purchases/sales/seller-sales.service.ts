@@ -71,7 +71,7 @@ export const SHOWN_SALES = 50;
 const MAX_FOUND = 200;
 /** The shortest part of an email address or a name that is searched for. */
 export const MIN_PART = 3;
-const MAX_SEARCHED = 200_000;
+const MAX_SEARCHED_SALES = 200_000;
 const MAX_NAMED = 20_000;
 /** Maximum number of purchases of a person that are summed. */
 const MAX_SUMMED = 10_000;
@@ -178,7 +178,7 @@ const KEYS_OF_PERSON = longRead<KeyState>(
 
 // The term is a part of an email address or a name, or a reference; the ID is the same text as the ID of a sale or a key.
 // The start of an email address is found among any number of sales, because one index entry is read per email
-// address from the text on. Other parts are found among MAX_SEARCHED sales, and a name among the newest
+// address from the text on. Other parts are found among MAX_SEARCHED_SALES, and a name among the newest
 // MAX_NAMED.
 export const SEARCH = list(
   'seller_search',
@@ -189,7 +189,7 @@ export const SEARCH = list(
    UNION ALL
    (SELECT purchase_id FROM (
       SELECT pg.purchase_id, pg.email FROM own g CROSS JOIN LATERAL (
-        SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) pg LIMIT ${MAX_SEARCHED}) read
+        SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) pg LIMIT ${MAX_SEARCHED_SALES}) read
     WHERE length($term) >= ${MIN_PART} AND position(lower_ascii($term) IN email) > 0
     ORDER BY purchase_id DESC LIMIT ${MAX_FOUND})
    UNION ALL
