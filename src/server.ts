@@ -62,7 +62,7 @@ export class Server {
     this.app = await createApp(settings, logger);
     const gate = this.app.get(RequestGate);
     gate.starting = true;
-    // Not app.listen, which would log the error of a port that is in use.
+    // `app.listen` would log the error of a port that is in use.
     await this.app.init();
     // With Node's backlog of 511, one client that opens many connections at once delays the others.
     await listen(this.app.getHttpServer() as HttpServer, {

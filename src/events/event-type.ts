@@ -3,7 +3,7 @@ import type { KeyPages } from '../platform/server/key-pages';
 
 /** A type of message that webhooks receive. A feature declares its own and lists them in its module. */
 export interface EventType {
-  /** Such as `purchase.completed`. */
+  /** A name such as `purchase.completed`. */
   name: string;
   /** The name on pages, which may precede the ID of the subject. */
   title: string;

@@ -7,7 +7,7 @@ import { Fails } from '../platform/server/routes';
 import { LatestRequest, LatestResponse } from '../wharf/latest.dto';
 import { NewestBuilds } from '../wharf/newest-builds';
 
-/** Not part of the legacy API, but most programs request the newest build here. Only with LENIENT_CLIENTS. */
+/** Most programs request the newest build here, although the legacy API has no such path. Needs LENIENT_CLIENTS. */
 @ApiTags('Legacy')
 @ApiParam({
   name: 'KEY',

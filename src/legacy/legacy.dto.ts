@@ -151,7 +151,7 @@ const platformFields = ({ traits }: { traits: readonly string[] }) => ({
   p_windows: traits.includes('p_windows'),
 });
 
-// Not merged with the next function, because V8 is slow to create an object that begins with a spread.
+// The next function doesn't use this one, because V8 is slow to create an object that begins with a spread.
 export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   id: row.id,
   title: row.title,

@@ -64,7 +64,7 @@ interface Asked {
 export class GameSalesService {
   constructor(private readonly database: Database) {}
 
-  /** Only for users who can edit the game. A long list, such as all sales, is sent in slices. */
+  /** The user must be able to edit the game. A long list, such as all sales, is sent in slices. */
   async find(game_id: number, editor_id: number, asked: Partial<Asked>): Promise<RowsOrSlices<GameSaleRow>> {
     const { limit = Infinity } = asked;
     const first = await this.slice(game_id, editor_id, {

@@ -81,7 +81,7 @@ class FileUpload {
     this.problem.hidden = problem === '';
   }
 
-  /** Only the fields of the form: a file is sent in parts. */
+  /** The fields of the form without its file, which is sent in parts. */
   fields(more = {}) {
     const fields = new URLSearchParams();
     for (const [name, value] of new FormData(this.form))

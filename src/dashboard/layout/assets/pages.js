@@ -75,7 +75,7 @@ for (const form of document.querySelectorAll('form[data-filter]')) {
     timer = setTimeout(send, 400);
   });
   for (const date of form.querySelectorAll('[type=date]')) {
-    // Not defaultValue, which may be a day that doesn't exist: the field is then empty.
+    // defaultValue may be a day that doesn't exist: the field is then empty.
     const sent = date.value;
     date.addEventListener('blur', () => {
       if (date.value !== sent) send();

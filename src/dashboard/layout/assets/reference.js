@@ -102,7 +102,7 @@ function prepare(form) {
     choice.value = language;
     code.textContent = LANGUAGES[language](requestOf(form, credential.value.trim() || 'YOUR_KEY'));
   };
-  // Before the form's own listener, which rewrites the code.
+  // This listener runs before the form's own, which rewrites the code.
   choice.addEventListener('input', () => {
     language = choice.value;
     for (const one of rewrite) one();
