@@ -1,7 +1,8 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- the services behind a command take up to a second to load */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command, Help, type Option } from 'commander';
 import { bold, red } from './colors';
-import { versionOfThis } from '../platform/config/version';
 import { type CommandRunner, type Commands, examplesText, OperatorCommand } from './operator-command';
 
 type Group = Readonly<Record<string, readonly [description: string, file: string]>>;
@@ -115,7 +116,7 @@ export const gamewharf = (words?: readonly string[]): Command =>
   addCommands(
     new Command('gamewharf')
       .description('Run and manage a Gamewharf store.')
-      .version(versionOfThis(), '-v, --version', 'print the version')
+      .version(readVersion(), '-v, --version', 'print the version')
       .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
       .configureOutput({ outputError: (text, write) => write(`${red(toSentence(text))}\n`) })
       .configureHelp({ styleTitle: bold, optionDescription })
@@ -143,3 +144,9 @@ export function withoutUnknownHelp(program: Command, words: readonly string[]): 
 }
 
 const findCommand = (command: Command, name: string) => command.commands.find((one) => one.name() === name);
+
+/** The version in package.json, two folders above this one, or three in the compiled code. */
+function readVersion(): string {
+  const file = ['../..', '../../..'].map((up) => join(__dirname, up, 'package.json')).find(existsSync)!;
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}

@@ -76,6 +76,11 @@ export const ADD_DOWNLOADS = statement(
    UPDATE games g SET downloads_count = g.downloads_count + l.downloads FROM locked l WHERE g.id = l.id`,
 );
 
+/** Adds `purchases` of the rows `changes`, one per game, to the counts of games that the caller has locked. */
+export const addToPurchasesCount = (changes: string) => `
+  UPDATE games t SET purchases_count = t.purchases_count + d.purchases
+  FROM ${changes} d WHERE t.id = d.game_id AND d.purchases <> 0 RETURNING t.id`;
+
 @Injectable()
 export class GamesService {
   constructor(private readonly database: Database) {}

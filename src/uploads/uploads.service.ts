@@ -110,6 +110,10 @@ export const invalidUpload = () => apiError(404, 'invalid upload');
 export const invalidBuild = () => apiError(404, 'invalid build');
 export const invalidBuildFile = () => apiError(404, 'invalid build file');
 
+/** Deletes the uploads of the games `t` of a FROM item. */
+export const deleteUploadsOf = (games: string) =>
+  `DELETE FROM uploads f USING ${games} WHERE f.game_id = t.id`;
+
 @Injectable()
 export class UploadsService {
   constructor(private readonly database: Database) {}

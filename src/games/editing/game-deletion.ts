@@ -1,6 +1,6 @@
 import { lockCollectionsOf, removeFromCollections } from '../../collections/games-in-collections';
-import { deleteUploadsOf } from '../../uploads/uploads-of-games';
-import { deleteBuildsOf } from '../../wharf/builds-of-games';
+import { deleteUploadsOf } from '../../uploads/uploads.service';
+import { deleteBuildsOf } from '../../wharf/builds.service';
 
 /** Rows that prevent the deletion of a game `t`, by their name in an error. */
 export const DEPENDENTS = {

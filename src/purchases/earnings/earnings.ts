@@ -1,4 +1,4 @@
-import { addToPurchasesCount } from '../../games/purchases-count';
+import { addToPurchasesCount } from '../../games/games.service';
 
 /*
  * Statements that keep the counters, earnings and sales periods of games. `sales` is a relation of changes

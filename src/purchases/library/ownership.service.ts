@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Credential } from '../../auth/access/credential';
-import { selectApplicationOwner } from '../../auth/oauth/application-owner';
+import { selectApplicationOwner } from '../../auth/oauth/applications.service';
 import { Database } from '../../platform/database/database';
 import type { Packed } from '../../platform/database/packed-row';
 import { longRead, read } from '../../platform/database/statement';
