@@ -12,16 +12,16 @@ import type { CollectionRow } from './collection.row';
 import { fitsHtmlLimit, isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } from './html';
 import { htmlThread } from './html-thread';
 
-export const MAX_TITLE = 60;
+export const MAX_TITLE_CHARACTERS = 60;
 
 // Longer texts may take twenty milliseconds, and are sanitized in another thread.
-const SHORT_HTML = 2000;
+const SHORT_HTML_CHARACTERS = 2000;
 
 const readHtml: Reader<string | null | Promise<string | null | InvalidValue>> = (given) => {
   const text = readText(given);
   if (typeof text !== 'string') return text;
   if (!isWorthSanitizing(text)) return tooLong();
-  return text.length <= SHORT_HTML
+  return text.length <= SHORT_HTML_CHARACTERS
     ? requireFit(sanitizeHtml(text))
     : htmlThread.sanitize(text).then(requireFit);
 };
@@ -30,7 +30,7 @@ const requireFit = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLon
 const tooLong = () => new InvalidValue(`must be at most ${MAX_HTML_CHARACTERS} characters`);
 
 const CollectionTitle = (...options: Parameters<typeof Title>) =>
-  applyDecorators(Title(...options), MaxCharacters(MAX_TITLE));
+  applyDecorators(Title(...options), MaxCharacters(MAX_TITLE_CHARACTERS));
 
 const Layout = (...options: Parameters<typeof Text>) =>
   applyDecorators(Text(...options), OneOf(COLLECTION_LAYOUTS));
@@ -97,7 +97,7 @@ export class CollectionResponse {
 
   @ApiProperty({
     example: 'Games for a train ride',
-    maxLength: MAX_TITLE,
+    maxLength: MAX_TITLE_CHARACTERS,
     description: 'Title of the collection',
   })
   title: string;

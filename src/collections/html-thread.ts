@@ -13,7 +13,7 @@ const MAX_ACCEPTED = 101;
 // Limits the wait and the sanitizing separately. Together they take less than the deadline of a request.
 const TIMEOUT_MS = 1000;
 const IDLE_TIMEOUT_MS = 30_000;
-const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
+const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
 /**
  * Sanitizes long texts on a thread, which ends when it is idle. After a crash or timeout, the response is 503
@@ -60,7 +60,7 @@ export class HtmlThread implements OnApplicationShutdown {
   }
 
   private start(): Worker {
-    const worker = new Worker(require.resolve('./html.worker'), { resourceLimits: MEGABYTES });
+    const worker = new Worker(require.resolve('./html.worker'), { resourceLimits: RESOURCE_LIMITS });
     worker.on('message', (clean: string | null) => {
       if (worker !== this.worker) return;
       this.running?.resolve(clean);

@@ -6,10 +6,10 @@ const library = () => require('sanitize-html') as typeof sanitize;
 
 export const MAX_HTML_CHARACTERS = 20_000;
 // Longer texts are not parsed: the result would be too long.
-const MAX_UNPARSED = 4 * MAX_HTML_CHARACTERS;
+const MAX_UNPARSED_CHARACTERS = 4 * MAX_HTML_CHARACTERS;
 
 /** Whether the text may be short enough after sanitizing. */
-export const isWorthSanitizing = (html: string) => html.length <= MAX_UNPARSED;
+export const isWorthSanitizing = (html: string) => html.length <= MAX_UNPARSED_CHARACTERS;
 
 /** Whether sanitized HTML is short enough, in code points. */
 export const fitsHtmlLimit = (html: string | null) =>

@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { MAX_SLUG, SLUG, slugify } from '../games/slug';
+import { MAX_SLUG_CHARACTERS, SLUG, slugify } from '../games/slug';
 import { StoreGames } from '../games/store-games.service';
 import { commandName } from '../platform/config/environment';
 import { UsageError } from '../platform/errors/operator-error';
@@ -92,7 +92,7 @@ async function create(
   const owner = await app.get(AccountsService).named(user);
   if (title.trim() === '' || [...title].length > 500)
     throw new UsageError('A title must have 1 to 500 characters.');
-  if (!SLUG.test(slug) || slug.length > MAX_SLUG)
+  if (!SLUG.test(slug) || slug.length > MAX_SLUG_CHARACTERS)
     throw new UsageError('Use --slug with up to 100 letters, digits, _, . and -.');
   const min_price = parseAmount(price, 'USD');
   const name = `${owner.username}/${slug}`;

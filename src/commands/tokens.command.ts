@@ -43,7 +43,7 @@ function registerCreate(command: OperatorCommand): void {
       const { id: user_id } = await app.get(AccountsService).named(user);
       const { id: game_id } = await app.get(StoreGames).named(game);
       const tokens = app.get(TokensService);
-      const order = { user_id, game_id, scopes: scope, api_key_id: null, lifetime };
+      const order = { user_id, game_id, scopes: scope, api_key_id: null, lifetime_seconds: lifetime };
       const { key, expires_at } = await tokens.issue(order);
       app.get(Audit).record({ event: 'jwt.created', user_id, api_key_id: null, game_id });
       // A server started with a different PORT or PUBLIC_URL rejects the token.

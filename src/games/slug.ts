@@ -1,4 +1,4 @@
-export const MAX_SLUG = 100;
+export const MAX_SLUG_CHARACTERS = 100;
 
 /** The last part of the URL of a game. A slug of only dots would change the path of the URL. */
 export const SLUG = /^\.*[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
@@ -10,5 +10,5 @@ export const slugify = (title: string): string =>
     .replace(/\p{M}/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, MAX_SLUG)
+    .slice(0, MAX_SLUG_CHARACTERS)
     .replace(/^-+|-+$/g, '');

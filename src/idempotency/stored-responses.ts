@@ -16,7 +16,7 @@ export interface RetryKey {
 }
 
 // ExpiredRows deletes older rows.
-const LIFE = `interval '24 hours'`;
+const RETENTION = `interval '24 hours'`;
 
 // Waits for a concurrent transaction with the same key. No row: an earlier request of this user had the key.
 export const CLAIM_RETRY_KEY = statement(
@@ -25,7 +25,7 @@ export const CLAIM_RETRY_KEY = statement(
    VALUES ($credential, $key_hash, $fingerprint, $user_id)
    ON CONFLICT (credential, key_hash) DO UPDATE
      SET fingerprint = excluded.fingerprint, user_id = excluded.user_id, created_at = now()
-   WHERE k.created_at < now() - ${LIFE} OR k.user_id <> excluded.user_id
+   WHERE k.created_at < now() - ${RETENTION} OR k.user_id <> excluded.user_id
    RETURNING true AS claimed`,
 );
 
@@ -39,7 +39,7 @@ export const STORED_RESPONSE = statement<StoredResponse>(
   'idempotency_kept',
   `SELECT fingerprint, answer AS response FROM idempotency_keys
    WHERE credential = $credential AND key_hash = $key_hash AND (user_id <> $user_id) IS NOT TRUE
-     AND created_at >= now() - ${LIFE}`,
+     AND created_at >= now() - ${RETENTION}`,
 );
 
 export const STORE_RESPONSE = statement(

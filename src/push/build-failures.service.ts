@@ -11,7 +11,7 @@ import { storedKeys } from './build-keys';
 import { ANNOUNCE_FAILED } from './build-messages';
 
 /** A longer reason is truncated. */
-const MAX_ERROR = 1000;
+const MAX_ERROR_CHARACTERS = 1000;
 
 // A completed build stays completed.
 const FAIL = statement<{ game_id: number; attempts: number }>(
@@ -66,7 +66,7 @@ export class BuildFailures {
     error: string,
     isAllowed: (db: EntityManager) => Promise<boolean> = () => Promise.resolve(true),
   ): Promise<boolean> {
-    const text = error.slice(0, MAX_ERROR);
+    const text = error.slice(0, MAX_ERROR_CHARACTERS);
     const failed = await this.database.transaction(async (db) => {
       await this.database.rows(LOCK_CHANNELS, { build_id }, db);
       if (!(await isAllowed(db))) return undefined;

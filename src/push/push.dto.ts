@@ -9,7 +9,7 @@ import type { BuildRow } from '../uploads/upload.row';
 import { BUILD_FILE_STATES, PUSHED_FILE_TYPES } from '../wharf/build-file.entity';
 
 const MAX_JSON_CHARACTERS = 100_000;
-const MAX_MESSAGE = 10_000;
+const MAX_MESSAGE_CHARACTERS = 10_000;
 
 const optional = { required: false };
 
@@ -73,7 +73,7 @@ export class FinishBuildFileRequest extends PushedFileRequest {
 
 export class FailBuildRequest extends PushedBuildRequest {
   @NonEmptyText('Why the build failed')
-  @MaxCharacters(MAX_MESSAGE)
+  @MaxCharacters(MAX_MESSAGE_CHARACTERS)
   message: string;
 
   @Mark('The upload tool will not try again', optional)
@@ -86,7 +86,7 @@ export class CreateBuildEventRequest extends PushedBuildRequest {
   type: string;
 
   @Text('Text of the event')
-  @MaxCharacters(MAX_MESSAGE)
+  @MaxCharacters(MAX_MESSAGE_CHARACTERS)
   message: string;
 
   @Json('JSON with details')

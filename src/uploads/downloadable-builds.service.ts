@@ -51,7 +51,7 @@ const BUILD_FILE = read<BuildFileRow>(
 );
 
 /** Maximum number of builds in an upgrade path, including the first one, which needs no patch. */
-const MAX_PATH = 50;
+const MAX_BUILDS_OF_PATH = 50;
 
 const isSeen = (b: string) => `(target.edits OR ${isPublished(b)})`;
 
@@ -71,7 +71,7 @@ const UPGRADE_PATH = read<AccessRow & Pick<Upload, 'traits'> & BuildRow & FilesR
      UNION ALL
      SELECT p.id, p.parent_build_id, path.place + 1
      FROM path JOIN builds p ON p.id = path.parent_build_id CROSS JOIN target
-     WHERE path.id > $build_id AND p.id >= $build_id AND path.place < ${MAX_PATH} AND ${isSeen('p')}
+     WHERE path.id > $build_id AND p.id >= $build_id AND path.place < ${MAX_BUILDS_OF_PATH} AND ${isSeen('p')}
        AND p.game_id = target.game_id AND p.channel_name = target.channel_name AND EXISTS (
          SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
    SELECT target.edits, target.owns, target.is_free, target.held_key, target.requested_key, target.traits,

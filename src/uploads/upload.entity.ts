@@ -23,7 +23,7 @@ export const PLATFORMS = ['windows', 'linux', 'osx', 'android'] as const;
 export const UPLOAD_TRAITS = ['p_windows', 'p_linux', 'p_osx', 'p_android', 'demo'] as const;
 
 /** A file name that every operating system can store. */
-export const MAX_FILENAME = 255;
+export const MAX_FILENAME_CHARACTERS = 255;
 export const FILENAME = /^(?!\.{1,2}$)[^\p{Cc}/\\]+$/u;
 export const MAX_DISPLAY_NAME = 500;
 

@@ -442,7 +442,13 @@ describe('the key of a JWT', () => {
     const { owner } = await actors();
     const { key } = await theApp()
       .get(TokensService)
-      .issue({ user_id: owner.id, game_id: 1, scopes: ['profile:me'], api_key_id: null, lifetime: 120 });
+      .issue({
+        user_id: owner.id,
+        game_id: 1,
+        scopes: ['profile:me'],
+        api_key_id: null,
+        lifetime_seconds: 120,
+      });
     expect((await owner.with(key).get('/profile')).status).toBe(200);
     expect(decodeJwt(key)).not.toHaveProperty('api_key_id');
   });
@@ -609,10 +615,7 @@ describe('signing keys', () => {
   test('are loaded for the first token only', async () => {
     const { owner } = await actors();
     const other = await replica();
-    expect(await statementsOf(() => issue(other, owner.id), other)).toEqual([
-      'signing_keys',
-      'select users',
-    ]);
+    expect(await statementsOf(() => issue(other, owner.id), other)).toEqual(['signing_keys', 'select users']);
     expect(await statementsOf(() => issue(other, owner.id), other)).toEqual(['select users']);
     await other.close();
   });
@@ -663,7 +666,7 @@ describe('signing keys', () => {
     const { owner } = await actors();
     await theApp()
       .get(TokensService)
-      .issue({ user_id: owner.id, game_id: 1, scopes: [], api_key_id: null, lifetime: 80_000 });
+      .issue({ user_id: owner.id, game_id: 1, scopes: [], api_key_id: null, lifetime_seconds: 80_000 });
     expect(await sql('SELECT token_lifetime FROM signing_keys')).toEqual([{ token_lifetime: 80_000 }]);
   });
 

@@ -130,7 +130,7 @@ ${limits(
 ## Texts and lists
 
 ${limits(
-  ['title of a collection', `${of('collections/collection.dto').MAX_TITLE} characters`, '400'],
+  ['title of a collection', `${of('collections/collection.dto').MAX_TITLE_CHARACTERS} characters`, '400'],
   ['description or blurb after sanitization', `${number(MAX_HTML_CHARACTERS)} characters`, '400'],
   ['collections per user', number(of('collections/collections.service').MAX_COLLECTIONS), '400'],
   ['games per user, except imported ones', number(of('games/editing/game-edits.service').MAX_GAMES), '400'],

@@ -14,8 +14,8 @@ import type { ProviderAccount } from './identity-provider';
 
 /** The limit for one user. */
 const MAX_IDENTITIES = 10;
-const MAX_LABEL = 200;
-const MAX_NAME = 40;
+const MAX_LABEL_CHARACTERS = 200;
+const MAX_NAME_CHARACTERS = 40;
 const NAME_ATTEMPTS = 20;
 
 export type ListedIdentity = Pick<Identity, 'id' | 'issuer' | 'label' | 'created_at' | 'used_at'>;
@@ -136,7 +136,7 @@ async function insert(
   account: Omit<ProviderAccount, 'id_token'>,
 ): Promise<number> {
   const { issuer, subject, username, verified_email } = account;
-  const label = [...(username ?? verified_email ?? '')].slice(0, MAX_LABEL).join('') || null;
+  const label = [...(username ?? verified_email ?? '')].slice(0, MAX_LABEL_CHARACTERS).join('') || null;
   const { identifiers } = await db.insert(Identity, {
     issuer,
     subject,
@@ -158,7 +158,7 @@ export function* usernamesFor(name = ''): Generator<string> {
     .replace(/\p{M}/gu, '')
     .replace(/[^A-Za-z0-9_]+/g, '-')
     .replace(/^-+|-+$/g, '')
-    .slice(0, MAX_NAME);
+    .slice(0, MAX_NAME_CHARACTERS);
   const base = valid === '' || /^erased(-|$)/i.test(valid) ? 'player' : valid;
   yield base;
   for (let attempt = 0; attempt < NAME_ATTEMPTS; attempt++)

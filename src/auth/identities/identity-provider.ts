@@ -20,9 +20,9 @@ const ALGORITHMS = [
 ];
 const TIMEOUT_SECONDS = 5;
 const METADATA_TTL_MS = 3_600_000;
-const MAX_SUBJECT = 255;
+const MAX_SUBJECT_CHARACTERS = 255;
 // A longer ID token isn't sent as a hint at sign-out. The provider then asks which account to sign out.
-const MAX_HINT = 4096;
+const MAX_HINT_CHARACTERS = 4096;
 
 /** Values that the browser must return in a cookie, to prove that the response belongs to its own request. */
 export interface ProviderRequest {
@@ -137,7 +137,7 @@ export class IdentityProvider {
       const { OIDC_CLIENT_ID } = this.settings;
       if (claims.azp !== undefined && claims.azp !== OIDC_CLIENT_ID)
         throw new ProviderError('the ID token was issued to another client');
-      if (claims.sub === '' || claims.sub.length > MAX_SUBJECT || !isStorable(claims.sub))
+      if (claims.sub === '' || claims.sub.length > MAX_SUBJECT_CHARACTERS || !isStorable(claims.sub))
         throw new ProviderError('the subject is empty, too long or not storable');
       const account = { issuer: claims.iss, subject: claims.sub };
       const claimed: Record<string, unknown> = claims;
@@ -172,7 +172,7 @@ export class IdentityProvider {
         if (metadata.end_session_endpoint === undefined) return undefined;
         return (await library()).buildEndSessionUrl(config, {
           post_logout_redirect_uri: this.service.url + SIGNED_OUT_PATH,
-          ...(id_token.length <= MAX_HINT ? { id_token_hint: id_token } : {}),
+          ...(id_token.length <= MAX_HINT_CHARACTERS ? { id_token_hint: id_token } : {}),
         });
       });
     } catch {

@@ -25,10 +25,10 @@ const MIN_RELOAD_INTERVAL_MS = 200;
 /** How much clocks may differ. */
 export const LEEWAY_SECONDS = 60;
 // Another replica may sign with the previous key until it reloads its keys, and its clock may differ.
-const GRACE = RELOAD_INTERVAL_MS / 1000 + 2 * LEEWAY_SECONDS;
+const GRACE_SECONDS = RELOAD_INTERVAL_MS / 1000 + 2 * LEEWAY_SECONDS;
 
 const VERIFIES_UNTIL = `(extract(epoch FROM lead(k.signs_from) OVER (ORDER BY k.signs_from, k.kid))::float8
-  + k.token_lifetime + ${GRACE})`;
+  + k.token_lifetime + ${GRACE_SECONDS})`;
 
 /** Times are seconds since 1970. */
 type Row = Pick<SigningKey, 'kid' | 'public_key' | 'private_key' | 'token_lifetime'> & {
@@ -94,17 +94,17 @@ export class SigningKeysService implements OnModuleDestroy {
     return key && key.verifies_until > this.now() ? key.publicKey : undefined;
   }
 
-  /** The key that signs a token with this lifetime in seconds. */
-  async signer(lifetime: number): Promise<Pick<Key, 'kid' | 'privateKey'>> {
+  /** The key that signs a token with this lifetime. */
+  async signer(lifetime_seconds: number): Promise<Pick<Key, 'kid' | 'privateKey'>> {
     await this.ready();
     const key = this.current();
     if (!key) throw new Error('no signing key has begun to sign');
-    if (key.token_lifetime < lifetime) {
+    if (key.token_lifetime < lifetime_seconds) {
       await this.signingKeys.update(
-        { kid: key.kid, token_lifetime: LessThan(lifetime) },
-        { token_lifetime: lifetime },
+        { kid: key.kid, token_lifetime: LessThan(lifetime_seconds) },
+        { token_lifetime: lifetime_seconds },
       );
-      key.token_lifetime = lifetime;
+      key.token_lifetime = lifetime_seconds;
     }
     return key;
   }

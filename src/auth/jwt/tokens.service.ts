@@ -34,8 +34,8 @@ interface TokenOrder {
   scopes: readonly string[];
   /** The API key that the JWT depends on; null if an operator issued it. */
   api_key_id: number | null;
-  /** Lifetime in seconds; by default JWT_LIFETIME. */
-  lifetime?: number;
+  /** By default JWT_LIFETIME. */
+  lifetime_seconds?: number;
   /** Defaults to this service. */
   issuer?: string;
 }
@@ -60,13 +60,13 @@ export class TokensService {
   }
 
   async issue(order: TokenOrder): Promise<{ key: string; expires_at: number }> {
-    const lifetime = order.lifetime ?? this.settings.JWT_LIFETIME;
-    const { kid, privateKey } = await this.signingKeys.signer(lifetime);
+    const lifetime_seconds = order.lifetime_seconds ?? this.settings.JWT_LIFETIME;
+    const { kid, privateKey } = await this.signingKeys.signer(lifetime_seconds);
     const select = { id: true, token_generation: true };
     const user = await this.users.findOne({ where: { id: order.user_id }, select });
     const generation = user?.token_generation ?? 0;
     const iat = Math.floor(this.clock.now() / 1000);
-    const expires_at = iat + lifetime;
+    const expires_at = iat + lifetime_seconds;
     const key = await new SignJWT({
       scope: order.scopes.toSorted().join(' '),
       game_id: order.game_id,

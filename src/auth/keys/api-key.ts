@@ -7,7 +7,7 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const RANDOM_CHARACTERS = 32;
 const CHECKSUM_CHARACTERS = 6;
 const GENERATED_KEY = /^gw_[0-9A-Za-z]{38}$/;
-const MAX_CHARACTERS = 512;
+const MAX_KEY_CHARACTERS = 512;
 
 const base62 = (value: number): string =>
   value < 62 ? ALPHABET[value]! : base62(Math.floor(value / 62)) + ALPHABET[value % 62]!;
@@ -25,7 +25,7 @@ export const newOperatorToken = (): string => newSecret('gwo_');
 
 /** Whether the text can be a key: imported keys have any format, generated ones a valid checksum. */
 export const mayBeApiKey = (text: string): boolean =>
-  text.length <= 2 * MAX_CHARACTERS &&
+  text.length <= 2 * MAX_KEY_CHARACTERS &&
   (!GENERATED_KEY.test(text) ||
     computeChecksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS));
 

@@ -23,7 +23,7 @@ const FIELDS = [
 ] as const;
 /** A code challenge with method S256 (RFC 7636). */
 export const CHALLENGE = /^[\w-]{43}$/;
-const MAX_STATE = 4000;
+const MAX_STATE_CHARACTERS = 4000;
 
 /** A request for consent, with a redirect URI that the app registered. */
 export interface AuthorizationRequest {
@@ -123,7 +123,7 @@ export function findOAuthError({
 }: AuthorizationRequest): OAuthError | undefined {
   const rejected = (error: string, error_description: string): OAuthError => ({ error, error_description });
   if (fields.response_type === undefined) return rejected('invalid_request', 'response_type is missing');
-  if (fields.state !== undefined && fields.state.length > MAX_STATE)
+  if (fields.state !== undefined && fields.state.length > MAX_STATE_CHARACTERS)
     return rejected('invalid_request', 'state is too long');
   if (fields.response_type !== 'code' && fields.response_type !== 'token')
     return rejected('unsupported_response_type', 'response_type must be code or token');

@@ -5,7 +5,7 @@ import type { NewFileUpload } from '../../uploads/file-uploads.service';
 import {
   FILENAME,
   MAX_DISPLAY_NAME,
-  MAX_FILENAME,
+  MAX_FILENAME_CHARACTERS,
   UPLOAD_TRAITS,
   type Upload,
 } from '../../uploads/upload.entity';
@@ -47,12 +47,12 @@ export function newFileIn(form: Form, game_id: number, maxBytes: number): NewFil
   const filename = form.text('filename') ?? '';
   if (
     filename.trim() === '' ||
-    countCharacters(filename) > MAX_FILENAME ||
+    countCharacters(filename) > MAX_FILENAME_CHARACTERS ||
     !FILENAME.test(filename) ||
     DIRECTIONS.test(filename)
   )
     throw badRequest(
-      `The file needs another name: at most ${MAX_FILENAME} characters, without slashes and control characters.`,
+      `The file needs another name: at most ${MAX_FILENAME_CHARACTERS} characters, without slashes and control characters.`,
     );
   const size = readInteger(form.text('size') ?? '');
   if (typeof size !== 'number') throw badRequest('size must be an integer');

@@ -7,7 +7,7 @@ import { KeyPages } from '../../platform/server/key-pages';
 import { ListStreams } from '../../platform/output/list-streams';
 import { readInteger } from '../../platform/input/readers';
 import { CreatedKeysService, MAX_UNCLAIMED } from '../../purchases/keys/created-keys.service';
-import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
+import { MAX_NEW_KEYS, MAX_LABEL_CHARACTERS } from '../../purchases/keys/download-key.dto';
 import {
   FilteredKeysService,
   KEY_STATES,
@@ -67,8 +67,8 @@ export class GameKeysController {
       this.show(visitor, game_id, undefined, { ...draft, problems });
     if (typeof count !== 'number' || count < 1 || count > MAX_NEW_KEYS)
       return again({ count: `Enter a number from 1 to ${MAX_NEW_KEYS}.` });
-    if ([...draft.label].length > MAX_LABEL)
-      return again({ label: `The label can have at most ${MAX_LABEL} characters.` });
+    if ([...draft.label].length > MAX_LABEL_CHARACTERS)
+      return again({ label: `The label can have at most ${MAX_LABEL_CHARACTERS} characters.` });
     try {
       const request = { game_id, count, label: draft.label || undefined };
       const { download_keys: made } = await this.keys.create(request, visitor.by);

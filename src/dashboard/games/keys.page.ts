@@ -1,5 +1,5 @@
 import type { KeyFilter, ListedKey } from '../../purchases/keys/filtered-keys.service';
-import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
+import { MAX_NEW_KEYS, MAX_LABEL_CHARACTERS } from '../../purchases/keys/download-key.dto';
 import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
@@ -287,7 +287,7 @@ const form = (visitor: SignedInVisitor, path: string, { count, label, problems }
   html`<form method="post" action="${path}" class="card row">
     ${formToken(visitor)}
     ${field({ id: 'count', label: 'Number of keys', type: 'number', min: 1, max: MAX_NEW_KEYS, value: count, required: true, problem: problems.count })}
-    ${field({ id: 'label', label: html`Label <small>optional, only you see it</small>`, value: label, maxlength: MAX_LABEL, placeholder: 'Press kit', problem: problems.label })}
+    ${field({ id: 'label', label: html`Label <small>optional, only you see it</small>`, value: label, maxlength: MAX_LABEL_CHARACTERS, placeholder: 'Press kit', problem: problems.label })}
     <button>Create keys</button>
   </form>`;
 

@@ -2,7 +2,7 @@ import type { EventType } from '../../events/event-type';
 import { ALL_OWN_GAMES } from '../../games/game-events';
 import type { OwnWebhook } from '../../operator/webhooks/user-webhooks.service';
 import { isSuccess, MAX_ATTEMPTS } from '../../operator/webhooks/webhook-attempts.service';
-import { MAX_URL } from '../../operator/webhooks/webhooks.service';
+import { MAX_URL_CHARACTERS } from '../../operator/webhooks/webhooks.service';
 import type { WebhookAttempt } from '../../operator/webhooks/webhook-attempt.entity';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page, SALES_PATH } from '../layout/layout';
@@ -108,7 +108,7 @@ export const formPage = (
     ${changeForm(
       visitor,
       { action: WEBHOOKS_PATH, button: 'Add webhook', back: WEBHOOKS_PATH },
-      html`${field({ id: 'url', label: 'Endpoint URL', type: 'url', value: url, required: true, maxlength: MAX_URL, placeholder: 'https://example.com/hook', problem: problems.url })}
+      html`${field({ id: 'url', label: 'Endpoint URL', type: 'url', value: url, required: true, maxlength: MAX_URL_CHARACTERS, placeholder: 'https://example.com/hook', problem: problems.url })}
       ${selectField('game', 'Games', [['', 'All games that you can edit'], ...games.map(({ id, title }) => [String(id), title] as const)], game, problems.game)}
       ${problemAt('game', problems.game)}
       ${choices(

@@ -9,7 +9,7 @@ import { ADJECTIVES, capital, GENRES, NOUNS, withArticle } from './demo-words';
 /** The only bundle starts with the second game, because guides use the first one. */
 export const GAMES_OF_BUNDLE = 8;
 /** A game is published at most this many days after it was created, and sold only after that. */
-export const PREPARATION = 200;
+export const PREPARATION_DAYS = 200;
 
 /** The games of a demo store, and their bundle. */
 export class DemoGames {
@@ -51,7 +51,7 @@ export class DemoGames {
       traits: game_type === 'default' ? this.platforms(random, id) : [],
       ...(visibility !== 'public' && { visibility }),
       ...(published && {
-        published_at: this.timeAt(created + (id === 2 ? PREPARATION : random.below(PREPARATION))),
+        published_at: this.timeAt(created + (id === 2 ? PREPARATION_DAYS : random.below(PREPARATION_DAYS))),
       }),
       created_at: this.timeAt(created),
       min_price: this.choosePrice(random, id),
@@ -85,7 +85,7 @@ export class DemoGames {
 
   /** A time between the game's publication and the last day. */
   timeOfSale(random: Random, game: number) {
-    const first = this.chooseCreated(this.random(game), game) + PREPARATION;
+    const first = this.chooseCreated(this.random(game), game) + PREPARATION_DAYS;
     return this.timeAt(first + random.below(DAYS - first), random.below(86_400));
   }
 
@@ -119,8 +119,8 @@ export class DemoGames {
 
   /** The day of creation: the first random number of a game, so that its sales need only that. */
   private chooseCreated(random: Random, game: number) {
-    const created = random.below(DAYS - 2 * PREPARATION);
-    return game === 1 ? 0 : game === 2 ? DAYS - LAUNCHED_BEFORE - PREPARATION : created;
+    const created = random.below(DAYS - 2 * PREPARATION_DAYS);
+    return game === 1 ? 0 : game === 2 ? DAYS - LAUNCHED_BEFORE - PREPARATION_DAYS : created;
   }
 
   private platforms(random: Random, id: number) {

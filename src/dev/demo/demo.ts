@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../operator/import/record-types/fields';
 import { type Calendar, createCalendar, DAYS, EXAMPLE_TIME } from './demo-calendar';
-import { DemoGames, GAMES_OF_BUNDLE, PREPARATION } from './demo-games';
+import { DemoGames, GAMES_OF_BUNDLE, PREPARATION_DAYS } from './demo-games';
 import { type DemoOptions, SMALL_STORE, USERS_PER_DEVELOPER } from './demo-options';
 import { chooseOther, type Random, seedRandom } from './demo-random';
 import { DemoSales } from './demo-sales';
@@ -61,14 +61,14 @@ class DemoStore {
       ...(this.options.password !== undefined && id <= 3 && { password: this.options.password }),
       emails,
       // Accounts are created before the first sale.
-      created_at: this.timeAt(id === 1 ? 0 : random.below(PREPARATION), random.below(86_400)),
+      created_at: this.timeAt(id === 1 ? 0 : random.below(PREPARATION_DAYS), random.below(86_400)),
     };
   }
 
   collection(id: number): JsonObject {
     const random = this.random('collection', id);
     const user_id = id <= 3 ? id : 1 + random.below(this.options.users);
-    const created = random.below(DAYS - 2 * PREPARATION);
+    const created = random.below(DAYS - 2 * PREPARATION_DAYS);
     const first = 1 + random.below(this.options.games);
     return {
       type: 'collection',

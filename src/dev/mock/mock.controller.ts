@@ -84,13 +84,13 @@ export class MockController {
     if (unknown.length > 0) throw badRequest(`unknown scopes: ${unknown.join(', ')}`);
     await this.resets.requirePlayerAndGame(user_id, game_id);
     // An expired token must be expired for verifiers with a leeway, too.
-    const lifetime = Math.trunc(expires_in) - (expires_in < 0 ? EXPIRED_SECONDS : 0);
+    const lifetime_seconds = Math.trunc(expires_in) - (expires_in < 0 ? EXPIRED_SECONDS : 0);
     const { key, expires_at } = await this.tokens.issue({
       user_id,
       game_id,
       scopes,
       api_key_id: null,
-      lifetime,
+      lifetime_seconds,
       issuer,
     });
     return { key, expires_at: modernTimestamp(new Date(expires_at * 1000).toISOString()) };

@@ -14,11 +14,11 @@ import {
 } from '../../platform/input/parameters';
 import { GameResponse } from '../game.dto';
 import { GAME_TYPES, GAME_VISIBILITIES, type Game } from '../game.entity';
-import { MAX_SLUG, SLUG } from '../slug';
+import { MAX_SLUG_CHARACTERS, SLUG } from '../slug';
 
-export const MAX_TITLE = 500;
-export const MAX_SHORT_TEXT = 1000;
-export const MAX_COVER_URL = 2000;
+export const MAX_TITLE_CHARACTERS = 500;
+export const MAX_SHORT_TEXT_CHARACTERS = 1000;
+export const MAX_COVER_URL_CHARACTERS = 2000;
 
 interface Options {
   required?: boolean;
@@ -30,20 +30,20 @@ const GameTitle = (description: string, options: Options = {}) =>
     Title(description, options),
     IsNotEmpty({ message: '$property must not be blank' }),
     ApiProperty({ minLength: 1 }),
-    MaxCharacters(MAX_TITLE),
+    MaxCharacters(MAX_TITLE_CHARACTERS),
   );
 
 const Slug = (description: string) =>
   applyDecorators(
     Text(description, { required: false, example: 'brave-arcade' }),
-    MaxCharacters(MAX_SLUG),
+    MaxCharacters(MAX_SLUG_CHARACTERS),
     Pattern(SLUG, '$property must consist of letters, digits, _, . and -'),
   );
 
 const ShortText = () =>
   applyDecorators(
     ClearableText('Short description; an empty value clears it', { required: false }),
-    MaxCharacters(MAX_SHORT_TEXT),
+    MaxCharacters(MAX_SHORT_TEXT_CHARACTERS),
   );
 
 const CoverUrl = () =>
@@ -52,7 +52,7 @@ const CoverUrl = () =>
       required: false,
       example: 'https://images.example.com/games/1.png',
     }),
-    MaxCharacters(MAX_COVER_URL),
+    MaxCharacters(MAX_COVER_URL_CHARACTERS),
     Pattern(/^([Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/]\S*)?$/, '$property must be an http or https URL'),
   );
 

@@ -1,4 +1,4 @@
-import { MAX_LABEL } from '../../purchases/keys/download-key.dto';
+import { MAX_LABEL_CHARACTERS } from '../../purchases/keys/download-key.dto';
 import type { DataSource } from 'typeorm';
 import { personalRows } from '../../platform/database/personal-data';
 import { longRead, type Statement, statement } from '../../platform/database/statement';
@@ -118,7 +118,7 @@ export const FORGET_KEY_OWNERS = statement(
 /** Labels of other people's keys stay useful to the seller, so only the name in them is replaced. */
 export const FORGET_NAMES_IN_LABELS = statement(
   'erase_names_in_labels',
-  `UPDATE download_keys SET label = left(regexp_replace(label, $pattern, 'erased', 'gi'), ${MAX_LABEL})
+  `UPDATE download_keys SET label = left(regexp_replace(label, $pattern, 'erased', 'gi'), ${MAX_LABEL_CHARACTERS})
    WHERE id = ANY ($ids::bigint[]) AND label ~* $pattern RETURNING 1`,
 );
 

@@ -10,9 +10,9 @@ import { isLoopbackAddress, isPublicAddress } from './public-address';
 export const TIMEOUT_MS = 10_000;
 /** The connection is closed after this much of a response. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
-/** Maximum bytes and characters of the stored start of a response. */
-const START_BYTES = 1024;
-const START = 200;
+/** Limits of the start of a response that is stored. */
+const MAX_START_BYTES = 1024;
+const MAX_START_CHARACTERS = 200;
 /** Maximum number of interim responses such as 103. */
 const MAX_INTERIM = 10;
 
@@ -26,8 +26,8 @@ export interface Message {
 
 export interface ReceiverResponse {
   status: number;
-  /** The seconds that the receiver requests before the next attempt. */
-  retryAfter?: number;
+  /** The wait that the receiver requests before the next attempt. */
+  retryAfterSeconds?: number;
   /** The first characters of the body. */
   start: string;
 }
@@ -78,11 +78,11 @@ export async function send(
     let problem = 'no response';
     const options = { method: 'POST', headers, lookup, agent: false, signal } as const;
     const req = request(url, options, (res) => {
-      const retryAfter = secondsIn(res.headers['retry-after'], clock.now());
-      response = { status: res.statusCode!, retryAfter };
+      const retryAfterSeconds = secondsIn(res.headers['retry-after'], clock.now());
+      response = { status: res.statusCode!, retryAfterSeconds };
       let bytes = 0;
       res.on('data', (chunk: Buffer) => {
-        if (bytes < START_BYTES) chunks.push(chunk.subarray(0, START_BYTES - bytes));
+        if (bytes < MAX_START_BYTES) chunks.push(chunk.subarray(0, MAX_START_BYTES - bytes));
         if ((bytes += chunk.length) > MAX_RESPONSE_BYTES) res.destroy();
       });
       res.on('error', () => undefined);
@@ -103,7 +103,7 @@ export async function send(
 
 /** Returns text that can be stored and shown: invalid UTF-8 and control characters are replaced. */
 const readStart = (bytes: Buffer) =>
-  [...bytes.toString('utf8').replace(/[\p{Cc}\s]+/gu, ' ')].slice(0, START).join('').trim();
+  [...bytes.toString('utf8').replace(/[\p{Cc}\s]+/gu, ' ')].slice(0, MAX_START_CHARACTERS).join('').trim();
 
 /** Reads a Retry-After: seconds, or an HTTP date. */
 function secondsIn(text = '', now: number): number | undefined {

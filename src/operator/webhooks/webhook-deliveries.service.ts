@@ -30,15 +30,15 @@ const POLL_INTERVAL_MS = 5000;
 /** Concurrent deliveries to one webhook in one process. */
 export const MAX_AT_ONCE = 4;
 // A lease is longer than a delivery takes. When it expires, another process tries.
-const LEASE = 2 * TIMEOUT_MS;
+const LEASE_MS = 2 * TIMEOUT_MS;
 /** Delays of the next attempts; the last one repeats. */
 const DELAYS_SECONDS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
 const MAX_DELAY_SECONDS = DELAYS_SECONDS.at(-1)!;
 /**
- * Seconds for which a failing receiver gets no other messages. The pause is shorter than the delays of its
- * messages, because the receiver may recover much sooner.
+ * For this time, a failing receiver gets no other messages. The pause is shorter than the delays of its messages,
+ * because the receiver may recover much sooner.
  */
-const PAUSE = 10;
+const PAUSE_SECONDS = 10;
 /** Retry-After is respected only with these statuses. With others, it is meant for browsers. */
 const BUSY_STATUSES = [429, 503];
 /** A failed attempt after this age is the last one. */
@@ -91,7 +91,7 @@ const CLAIM_DELIVERIES = statement<Due>(
        LIMIT greatest(0, ${MAX_AT_ONCE} - (SELECT count(*) FROM unnest($busy::bigint[]) AS busy (id) WHERE busy.id = w.id))
        FOR UPDATE SKIP LOCKED) d
    )
-   UPDATE webhook_deliveries d SET due_at = now() + interval '${LEASE} ms', attempts = d.attempts + 1
+   UPDATE webhook_deliveries d SET due_at = now() + interval '${LEASE_MS} ms', attempts = d.attempts + 1
    FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
    RETURNING d.id, d.webhook_id, d.event, d.subject_type, d.subject_id, d.data, d.created_at, d.attempts, w.url, w.secret, w.user_id,
      w.user_id IS NULL OR ${isSubscribed('d.data')} AS permitted,
@@ -118,7 +118,7 @@ const POSTPONE_DELIVERY = statement(
   'webhook_delivery_later',
   `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $delay) WHERE id = $id)
    ${SET_OUTCOME}, paused_until = CASE WHEN last_outcome LIKE '2__' AND $asked::float8 = 0 THEN paused_until
-     ELSE greatest(paused_until, now() + make_interval(secs => greatest($asked, ${PAUSE}))) END WHERE id = $webhook_id`,
+     ELSE greatest(paused_until, now() + make_interval(secs => greatest($asked, ${PAUSE_SECONDS}))) END WHERE id = $webhook_id`,
 );
 
 // With IN instead of ARRAY, a table without statistics may be joined row by row, which takes minutes.
@@ -262,7 +262,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
 
   private async storeOutcome(
     { id, webhook_id, age, attempts }: Due,
-    { status, retryAfter }: Outcome,
+    { status, retryAfterSeconds }: Outcome,
   ): Promise<void> {
     if (isSuccess({ status })) {
       this.results.inc({ result: 'delivered' });
@@ -273,7 +273,9 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     if (status === 410) await this.webhooks.disable(webhook_id);
     if (age < MAX_AGE_SECONDS) {
       const pause = (DELAYS_SECONDS[attempts - 1] ?? MAX_DELAY_SECONDS) * (0.9 + Math.random() / 5);
-      const asked = BUSY_STATUSES.includes(Number(status)) ? Math.min(retryAfter ?? 0, MAX_DELAY_SECONDS) : 0;
+      const asked = BUSY_STATUSES.includes(Number(status))
+        ? Math.min(retryAfterSeconds ?? 0, MAX_DELAY_SECONDS)
+        : 0;
       const delay = Math.max(pause, asked);
       await this.database.rows(POSTPONE_DELIVERY, { id, status, webhook_id, delay, asked });
       return;

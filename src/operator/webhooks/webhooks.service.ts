@@ -22,7 +22,7 @@ import { Webhook } from './webhook.entity';
 
 export const MAX_WEBHOOKS = 20;
 export const MAX_USER_WEBHOOKS = 10;
-export const MAX_URL = 500;
+export const MAX_URL_CHARACTERS = 500;
 
 const MAX_LISTED_WEBHOOKS = 1000;
 
@@ -219,8 +219,14 @@ export class WebhooksService {
   }
 
   private parseUrl(text: string, user_id: number | null): URL {
-    if (text.length > MAX_URL || !URL.canParse(text) || new URL(text).href.length > MAX_URL)
-      throw new UsageError(`Use a URL of at most ${MAX_URL} characters, such as https://example.com/hook.`);
+    if (
+      text.length > MAX_URL_CHARACTERS ||
+      !URL.canParse(text) ||
+      new URL(text).href.length > MAX_URL_CHARACTERS
+    )
+      throw new UsageError(
+        `Use a URL of at most ${MAX_URL_CHARACTERS} characters, such as https://example.com/hook.`,
+      );
     const url = new URL(text);
     const host = bareHost(url);
     const local = host === 'localhost' || isLoopbackAddress(host);

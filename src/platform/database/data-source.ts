@@ -11,7 +11,7 @@ import { NotStarted } from './sqlstates';
 const QUERY_TIMEOUT_MS = 1500;
 // Shorter than the query timeout, so that the server doesn't wait for a write whose client has given up. Not
 // twice the wait for a connection, because reads then wait longer while the pool is exhausted.
-const LOCK_TIMEOUT = QUERY_TIMEOUT_MS - 20;
+const LOCK_TIMEOUT_MS = QUERY_TIMEOUT_MS - 20;
 
 const compiled = join(__dirname, '..', '..', '..');
 
@@ -23,7 +23,7 @@ export const connectionOptions = {
   connectionTimeoutMillis: 700,
   query_timeout: QUERY_TIMEOUT_MS,
   onConnect: (client: ClientBase) =>
-    void client.query(`SET lock_timeout = ${LOCK_TIMEOUT}`).catch(() => undefined),
+    void client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`).catch(() => undefined),
   keepAlive: true,
   // A query that times out ends its connection, instead of returning to the pool with it.
   pipeline: true,

@@ -140,14 +140,14 @@ const LIST_OF_INTEGERS =
   /^[ \t\r\n]*\[[ \t\r\n]*(?:\d+[ \t\r\n]*(?:,[ \t\r\n]*\d+[ \t\r\n]*)*)?\][ \t\r\n]*$/;
 export const MAX_IDS = 500;
 // Four times the longest list of 500 IDs: matching a longer text would take milliseconds.
-const MAX_LIST_TEXT = 40_000;
+const MAX_LIST_CHARACTERS = 40_000;
 
 export const readIdList: Reader<number[]> = (given) => {
   const notAList = new InvalidValue('must be a JSON array of integers');
   const tooMany = new InvalidValue(`must have at most ${MAX_IDS} ids`);
   let digits: unknown[];
   if (typeof given === 'string') {
-    if (given.length > MAX_LIST_TEXT) return tooMany;
+    if (given.length > MAX_LIST_CHARACTERS) return tooMany;
     if (!LIST_OF_INTEGERS.test(given)) return notAList;
     digits = given.match(/\d+/g) ?? [];
   } else if (Array.isArray(given)) digits = given;

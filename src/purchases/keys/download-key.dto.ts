@@ -74,7 +74,7 @@ export const downloadKeyResponse = (row: DownloadKeyRow, links: StoreLinks): Dow
 });
 
 export const MAX_NEW_KEYS = 1000;
-export const MAX_LABEL = 100;
+export const MAX_LABEL_CHARACTERS = 100;
 
 export class CreateDownloadKeysRequest {
   @Id('ID of a game that the user can edit')
@@ -88,7 +88,7 @@ export class CreateDownloadKeysRequest {
     required: false,
     example: 'Press kit',
   })
-  @MaxCharacters(MAX_LABEL)
+  @MaxCharacters(MAX_LABEL_CHARACTERS)
   @Pattern(/^\P{Cc}*$/u, '$property must not contain control characters')
   label?: string;
 }

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
  */
 export const KEPT_BLOCK_BYTES = 256 * 1024;
 /** A client that sends less in RATE_INTERVAL_MS is disconnected: 8 KB per second. */
-const MIN_BYTES = 80 * 1024;
+const MIN_BYTES_PER_INTERVAL = 80 * 1024;
 const RATE_INTERVAL_MS = 10_000;
 const ZEROS = Buffer.alloc(64 * 1024);
 
@@ -63,7 +63,7 @@ export class PartBody {
   enforceRate(): () => void {
     let before = 0;
     const timer = setInterval(() => {
-      if (this.isWaiting && this.received - before < MIN_BYTES) this.body.destroy();
+      if (this.isWaiting && this.received - before < MIN_BYTES_PER_INTERVAL) this.body.destroy();
       before = this.received;
     }, RATE_INTERVAL_MS).unref();
     return () => clearInterval(timer);

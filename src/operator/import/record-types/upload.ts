@@ -1,7 +1,7 @@
 import {
   FILENAME,
   MAX_DISPLAY_NAME,
-  MAX_FILENAME,
+  MAX_FILENAME_CHARACTERS,
   UPLOAD_TRAITS,
   UPLOAD_TYPES,
 } from '../../../uploads/upload.entity';
@@ -24,7 +24,7 @@ import { recordType } from './record-type';
 const MAX_POSITION = 2 ** 31 - 1;
 
 const filename = text({
-  max: MAX_FILENAME,
+  max: MAX_FILENAME_CHARACTERS,
   pattern: FILENAME,
   form: 'be a file name without /, \\ or control characters',
 });

@@ -169,9 +169,9 @@ export class StatementBatcher {
 
   private async connected<Result>(
     work: (client: PoolClient) => Promise<Result>,
-    waited: number,
+    waited_ms: number,
   ): Promise<Result> {
-    const client = await acquireConnection(this.pool, waited);
+    const client = await acquireConnection(this.pool, waited_ms);
     let failure: unknown;
     try {
       return await work(client);
@@ -186,12 +186,12 @@ export class StatementBatcher {
 }
 
 /**
- * `waited`: milliseconds before the call, because the pool counts only its own waiting time. Both waits together take
+ * `waited_ms`: the wait before the call, because the pool counts only its own waiting time. Both waits together take
  * at most as long as a wait for a connection alone.
  */
-async function acquireConnection(pool: Pool, waited: number): Promise<PoolClient> {
-  if (waited === 0) return pool.connect();
-  const left = requireTime(waited);
+async function acquireConnection(pool: Pool, waited_ms: number): Promise<PoolClient> {
+  if (waited_ms === 0) return pool.connect();
+  const left = requireTime(waited_ms);
   return new Promise((resolve, reject) => {
     let gaveUp = false;
     const timer = setTimeout(() => {
@@ -208,8 +208,8 @@ async function acquireConnection(pool: Pool, waited: number): Promise<PoolClient
 }
 
 /** The milliseconds that are left for a connection. */
-function requireTime(waited: number): number {
-  const left = connectionOptions.connectionTimeoutMillis - waited;
+function requireTime(waited_ms: number): number {
+  const left = connectionOptions.connectionTimeoutMillis - waited_ms;
   if (left <= 0) throw new NoneFree();
   return left;
 }
