@@ -2310,18 +2310,18 @@ WITH refunded AS (
 -- parameters: purchase_id
 UPDATE games t SET purchases_count = t.purchases_count + d.purchases
   FROM (SELECT game_id, sum(purchases) AS purchases FROM (SELECT game_id, currency, day, -1 AS purchases, -1 * amount AS amount
-    FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0) changes GROUP BY game_id) d WHERE t.id = d.game_id AND d.purchases <> 0 RETURNING t.id;
+    FROM purchase_shares WHERE purchase_id = (SELECT $1::bigint) OFFSET 0) changes GROUP BY game_id) d WHERE t.id = d.game_id AND d.purchases <> 0 RETURNING t.id;
 
 -- refund_earnings: src/purchases/sales/sale-statements.ts
 -- parameters: purchase_id
 UPDATE game_earnings e SET amount = e.amount + d.amount
     FROM (SELECT game_id, currency, sum(amount) AS amount FROM (SELECT game_id, currency, day, -1 AS purchases, -1 * amount AS amount
-    FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0) changes GROUP BY game_id, currency) d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount < 0;
+    FROM purchase_shares WHERE purchase_id = (SELECT $1::bigint) OFFSET 0) changes GROUP BY game_id, currency) d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount < 0;
 
 -- refund_empty_earnings: src/purchases/sales/sale-statements.ts
 -- parameters: purchase_id
 DELETE FROM game_earnings e USING (SELECT game_id, currency, day, -1 AS purchases, -1 * amount AS amount
-    FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0) d
+    FROM purchase_shares WHERE purchase_id = (SELECT $1::bigint) OFFSET 0) d
     WHERE d.game_id = e.game_id AND d.currency = e.currency AND e.amount = 0;
 
 -- refund_empty_periods: src/purchases/sales/sale-statements.ts
@@ -2329,7 +2329,7 @@ DELETE FROM game_earnings e USING (SELECT game_id, currency, day, -1 AS purchase
 DELETE FROM sales_periods s USING (SELECT game_id, unit, date_trunc(unit, day::timestamp)::date AS first_day, currency,
            sum(purchases) AS purchases, sum(amount) AS amount
     FROM (SELECT game_id, currency, day, -1 AS purchases, -1 * amount AS amount
-    FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0) changes, unnest('{day,month}'::text[]) AS unit
+    FROM purchase_shares WHERE purchase_id = (SELECT $1::bigint) OFFSET 0) changes, unnest('{day,month}'::text[]) AS unit
     GROUP BY 1, 2, 3, 4 HAVING sum(purchases) <> 0 OR sum(amount) <> 0) d WHERE (d.game_id, d.unit, d.first_day, d.currency) = (s.game_id, s.unit, s.first_day, s.currency) AND s.purchases = 0;
 
 -- refund_lock: src/purchases/sales/sale-statements.ts
@@ -2342,7 +2342,7 @@ UPDATE sales_periods s SET purchases = s.purchases + d.purchases, amount = s.amo
     FROM (SELECT game_id, unit, date_trunc(unit, day::timestamp)::date AS first_day, currency,
            sum(purchases) AS purchases, sum(amount) AS amount
     FROM (SELECT game_id, currency, day, -1 AS purchases, -1 * amount AS amount
-    FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0) changes, unnest('{day,month}'::text[]) AS unit
+    FROM purchase_shares WHERE purchase_id = (SELECT $1::bigint) OFFSET 0) changes, unnest('{day,month}'::text[]) AS unit
     GROUP BY 1, 2, 3, 4 HAVING sum(purchases) <> 0 OR sum(amount) <> 0) d WHERE (d.game_id, d.unit, d.first_day, d.currency) = (s.game_id, s.unit, s.first_day, s.currency) AND (d.purchases < 0 OR d.amount < 0);
 
 -- refund_revoke: src/purchases/sales/sale-statements.ts
@@ -2365,7 +2365,7 @@ SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, 
 -- sale_count: src/purchases/sales/sale-statements.ts
 -- parameters: purchase_id
 WITH sold AS MATERIALIZED (SELECT * FROM (SELECT game_id, currency, day, 1 AS purchases, 1 * amount AS amount
-    FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0) changes),
+    FROM purchase_shares WHERE purchase_id = (SELECT $1::bigint) OFFSET 0) changes),
   locked AS MATERIALIZED (
     SELECT g.id FROM games g WHERE g.id IN (SELECT game_id FROM sold s WHERE NOT false)
     ORDER BY g.id FOR NO KEY UPDATE),
