@@ -236,11 +236,7 @@ test('control: keeps what was written outside a transaction', async () => {
 test('rejects waiting requests when all connections of the pool are in use', async () => {
   await get('/profile');
   logged.splice(0);
-  const release: (() => void)[] = [];
-  const holders = Array.from({ length: 4 }, () =>
-    app.get(Database).transaction(() => new Promise<void>((resolve) => release.push(resolve))),
-  );
-  await until(() => release.length === 4);
+  const held = await many(4, () => pool().connect());
   // Including requests behind others in the queue.
   const waiting: ReturnType<typeof get>[] = [];
   for (let i = 0; i < 40; i++) {
@@ -255,8 +251,7 @@ test('rejects waiting requests when all connections of the pool are in use', asy
   expect(logged.filter((line) => line.includes('"error"'))).toEqual([]);
   // The pool gives up on the last of them later.
   await sleep(800);
-  for (const done of release) done();
-  await Promise.all(holders);
+  for (const connection of held) connection.release();
   expect((await get('/profile')).response.status).toBe(200);
 });
 
