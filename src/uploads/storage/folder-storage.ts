@@ -72,12 +72,15 @@ export class FolderStorage extends FileStorage {
     const path = this.resolvePath(key);
     const temporary = temporaryFor(path);
     await mkdir(dirname(path), { recursive: true });
+    const target = createWriteStream(temporary);
     try {
-      await pipeline(content, createWriteStream(temporary), { signal });
+      await pipeline(content, target, { signal });
       const file = await open(temporary, 'r+');
       await file.sync().finally(() => file.close());
       await rename(temporary, path);
     } catch (error) {
+      // A stream that is destroyed while it opens its file creates the file afterward.
+      await new Promise<void>((closed) => (target.closed ? closed() : target.once('close', closed)));
       await rm(temporary, { force: true });
       throw error;
     }
