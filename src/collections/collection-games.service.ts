@@ -84,7 +84,7 @@ export const LATER_PAGE = longRead<Packed>(
 const LONG_BLURBS_AT_ONCE = 4;
 const LONG_BLURBS = longRead<{ game_id: number; blurb: string | null }>(
   'collection_games_long_blurbs',
-  'SELECT game_id, blurb FROM collection_games WHERE collection_id = $collection_id AND game_id = ANY ($long::bigint[])',
+  'SELECT game_id, blurb FROM collection_games WHERE collection_id = $collection_id AND game_id = ANY ($game_ids::bigint[])',
 );
 
 export const ADD_GAME = statement<CollectionAccess & { viewable: boolean }>(
@@ -223,7 +223,7 @@ export class CollectionGamesService {
         const row = rows[end++]!;
         if (row.blurb === '') long.push(COLLECTION_GAME_ROW.read(row).id);
       }
-      const read = await this.database.rows(LONG_BLURBS, { collection_id, long });
+      const read = await this.database.rows(LONG_BLURBS, { collection_id, game_ids: long });
       const blurbs = new Map(read.map(({ game_id, blurb }) => [game_id, blurb]));
       yield rows
         .slice(start, end)

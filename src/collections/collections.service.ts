@@ -145,12 +145,12 @@ const DELETE_COLLECTION = statement<CollectionAccess>(
 const COLLECTION_EDITORS = read<Editor>(
   'collection_editors',
   `SELECT u.username, e.role, EXISTS (
-     SELECT FROM profile_collections p WHERE p.collection_id = $id AND p.user_id = e.user_id) AS on_profile
+     SELECT FROM profile_collections p WHERE p.collection_id = $collection_id AND p.user_id = e.user_id) AS on_profile
    FROM (
-     SELECT c.user_id, 'owner' AS role FROM collections c WHERE c.id = $id
+     SELECT c.user_id, 'owner' AS role FROM collections c WHERE c.id = $collection_id
      UNION ALL
      SELECT ca.user_id, 'admin' FROM collection_admins ca JOIN collections c ON c.id = ca.collection_id
-     WHERE ca.collection_id = $id AND ca.user_id <> c.user_id) e
+     WHERE ca.collection_id = $collection_id AND ca.user_id <> c.user_id) e
    JOIN users u ON u.id = e.user_id
    ORDER BY e.role = 'admin', lower_ascii(u.username)`,
 );
@@ -197,7 +197,7 @@ export class CollectionsService {
   async withEditors(id: number): Promise<{ collection: CollectionResponse; editors: Editor[] } | undefined> {
     const row = await this.collections.findOneBy({ id });
     if (!row) return undefined;
-    const editors = await this.database.rows(COLLECTION_EDITORS, { id });
+    const editors = await this.database.rows(COLLECTION_EDITORS, { collection_id: id });
     return { collection: collectionResponse(row, this.links), editors };
   }
 

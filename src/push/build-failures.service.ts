@@ -18,7 +18,7 @@ const FAIL = statement<{ game_id: number; attempts: number }>(
   'fail_build',
   `WITH job AS (DELETE FROM build_jobs WHERE build_id = $build_id RETURNING attempts),
    build AS (
-     UPDATE builds SET state = 'failed', error = $text, expires_at = NULL, updated_at = now()
+     UPDATE builds SET state = 'failed', error = $error, expires_at = NULL, updated_at = now()
      WHERE id = $build_id AND state IN ('started', 'processing') RETURNING game_id)
    SELECT build.game_id, coalesce((SELECT attempts FROM job), 0) AS attempts FROM build`,
 );
@@ -70,7 +70,7 @@ export class BuildFailures {
     const failed = await this.database.transaction(async (db) => {
       await this.database.rows(LOCK_CHANNELS, { build_id }, db);
       if (!(await isAllowed(db))) return undefined;
-      const build = await this.database.row(FAIL, { build_id, text }, db);
+      const build = await this.database.row(FAIL, { build_id, error: text }, db);
       if (!build) return undefined;
       const rows = await this.database.execute(
         [

@@ -38,7 +38,7 @@ const QUOTA = statement<{ unfinished: number; channels: number }>(
   'push_quota',
   `SELECT (SELECT count(*) FROM games og JOIN builds b ON b.game_id = og.id AND b.expires_at IS NOT NULL
            WHERE og.user_id = g.user_id) AS unfinished,
-     CASE WHEN EXISTS (SELECT FROM uploads WHERE game_id = g.id AND channel_name = $channel) THEN 0
+     CASE WHEN EXISTS (SELECT FROM uploads WHERE game_id = g.id AND channel_name = $channel_name) THEN 0
        ELSE (SELECT count(*) FROM uploads WHERE game_id = g.id) END AS channels
    FROM games g WHERE g.id = $game_id`,
 );
@@ -132,7 +132,7 @@ export class PushesService {
           [
             bind(LOCK_GAME, { game_id, user_id: credential.user_id }),
             bind(LOCK_FILE_OWNER, { game_id }),
-            bind(QUOTA, { game_id, channel }),
+            bind(QUOTA, { game_id, channel_name: channel }),
           ],
           db,
         );

@@ -111,8 +111,7 @@ export const invalidBuild = () => apiError(404, 'invalid build');
 export const invalidBuildFile = () => apiError(404, 'invalid build file');
 
 /** Deletes the uploads of the games `t` of a FROM item. */
-export const deleteUploadsOf = (games: string) =>
-  `DELETE FROM uploads f USING ${games} WHERE f.game_id = t.id`;
+export const deleteUploads = (games: string) => `DELETE FROM uploads f USING ${games} WHERE f.game_id = t.id`;
 
 @Injectable()
 export class UploadsService {

@@ -47,7 +47,7 @@ const cacheKey = ({ game_id, target, channel_name }: LatestRequest) =>
   `${target ?? game_id}\n${channel_name}`;
 
 /** SQL that deletes the builds of the games `t`, which the FROM item `games` selects. */
-export const deleteBuildsOf = (games: string) => `DELETE FROM builds b USING ${games} WHERE b.game_id = t.id`;
+export const deleteBuilds = (games: string) => `DELETE FROM builds b USING ${games} WHERE b.game_id = t.id`;
 
 @Injectable()
 export class BuildsService {

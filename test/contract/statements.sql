@@ -74,7 +74,7 @@ UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network
      FOR NO KEY UPDATE SKIP LOCKED);
 
 -- counted_requests_of_keys: src/auth/keys/api-keys.service.ts, long
--- parameters: days
+-- parameters: api_key_ids
 SELECT api_key_id, today - day AS ago, requests
    FROM api_key_requests, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) t
    WHERE api_key_id = ANY ($1::bigint[]) AND day > today - 30 AND day <= today;
@@ -120,17 +120,17 @@ INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, 
    RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed;
 
 -- delete_oldest_oauth_codes: src/auth/oauth/oauth-tokens.service.ts
--- parameters: id
+-- parameters: grant_id
 DELETE FROM oauth_codes WHERE code_hash IN (
     SELECT code_hash FROM oauth_codes WHERE grant_id = $1 ORDER BY expires_at DESC OFFSET 100 LIMIT 1000);
 
 -- delete_oldest_oauth_keys: src/auth/oauth/oauth-tokens.service.ts
--- parameters: id
+-- parameters: grant_id
 DELETE FROM api_keys WHERE id IN (
     SELECT id FROM api_keys WHERE grant_id = $1 AND family_id IS NOT NULL ORDER BY id DESC OFFSET 1000 LIMIT 1000);
 
 -- delete_oldest_oauth_tokens: src/auth/oauth/oauth-tokens.service.ts
--- parameters: id
+-- parameters: grant_id
 WITH oldest AS (
     DELETE FROM oauth_refresh_tokens WHERE token_hash IN (
       SELECT token_hash
@@ -432,7 +432,7 @@ WITH first AS (
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)));
 
 -- collection_games_long_blurbs: src/collections/collection-games.service.ts, long
--- parameters: collection_id, long
+-- parameters: collection_id, game_ids
 SELECT game_id, blurb FROM collection_games WHERE collection_id = $1 AND game_id = ANY ($2::bigint[]);
 
 -- collection_games_order: src/collections/collection-games.service.ts
@@ -575,7 +575,7 @@ WITH collection AS (
    SELECT collection.editable FROM collection;
 
 -- collection_editors: src/collections/collections.service.ts, small
--- parameters: id
+-- parameters: collection_id
 SELECT u.username, e.role, EXISTS (
      SELECT FROM profile_collections p WHERE p.collection_id = $1 AND p.user_id = e.user_id) AS on_profile
    FROM (
@@ -1401,7 +1401,7 @@ WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs
 DELETE FROM webhook_deliveries WHERE id = $1;
 
 -- end_webhook: src/operator/webhooks/webhooks.service.ts
--- parameters: id
+-- parameters: webhook_id
 WITH ended AS (UPDATE webhooks SET ended_at = now() WHERE id = $1 AND ended_at IS NULL RETURNING id), waiting AS (
      DELETE FROM webhook_deliveries WHERE webhook_id = $1
    ) SELECT id FROM ended;
@@ -2811,7 +2811,7 @@ DELETE FROM uploads u USING builds b
        WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state <> 'failed');
 
 -- fail_build: src/push/build-failures.service.ts
--- parameters: build_id, text
+-- parameters: build_id, error
 WITH job AS (DELETE FROM build_jobs WHERE build_id = $1 RETURNING attempts),
    build AS (
      UPDATE builds SET state = 'failed', error = $2, expires_at = NULL, updated_at = now()
@@ -2979,7 +2979,7 @@ UPDATE builds SET hidden = false, updated_at = CASE WHEN hidden THEN now() ELSE 
    WHERE id = $1 AND state <> 'failed' RETURNING id;
 
 -- push_quota: src/push/pushes.service.ts
--- parameters: channel, game_id
+-- parameters: channel_name, game_id
 SELECT (SELECT count(*) FROM games og JOIN builds b ON b.game_id = og.id AND b.expires_at IS NOT NULL
            WHERE og.user_id = g.user_id) AS unfinished,
      CASE WHEN EXISTS (SELECT FROM uploads WHERE game_id = g.id AND channel_name = $1) THEN 0
@@ -3343,11 +3343,11 @@ INSERT INTO upload_parts (session_id, file_key, start)
    WHERE s.id = $3 AND s.received = $2 AND (SELECT coalesce(sum(o.received), 0) < 4::numeric * $4::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $5) RETURNING file_key;
 
 -- delete_upload_parts: src/uploads/sessions/upload-parts.service.ts
--- parameters: id, keys
+-- parameters: session_id, file_keys
 DELETE FROM upload_parts WHERE session_id = $1 AND file_key = ANY ($2::text[]);
 
 -- drop_upload_part: src/uploads/sessions/upload-parts.service.ts
--- parameters: id, key
+-- parameters: session_id, file_key
 DELETE FROM upload_parts WHERE session_id = $1 AND file_key = $2;
 
 -- end_upload_part: src/uploads/sessions/upload-parts.service.ts
@@ -3362,11 +3362,11 @@ WITH changed AS (
    SELECT received FROM changed;
 
 -- upload_part_keys: src/uploads/sessions/upload-parts.service.ts
--- parameters: id
+-- parameters: session_id
 SELECT file_key FROM upload_parts WHERE session_id = $1;
 
 -- upload_parts: src/uploads/sessions/upload-parts.service.ts
--- parameters: id
+-- parameters: session_id
 SELECT file_key, start, size FROM upload_parts WHERE session_id = $1 AND size IS NOT NULL ORDER BY start;
 
 -- create_upload_session: src/uploads/sessions/upload-sessions.service.ts

@@ -394,7 +394,7 @@ const COSTLIEST: Record<string, Values[]> = {
   collection: [{ id: LONG_COLLECTION, user_id: COLLECTOR }],
   collections_editable: [{ user_id: COLLECTOR }],
   collections_editable_with_game: [{ user_id: COLLECTOR, game_id: 1 }],
-  collection_editors: [{ id: LONG_COLLECTION }],
+  collection_editors: [{ collection_id: LONG_COLLECTION }],
   collection_to_edit: [{ user_id: COLLECTOR, id: LONG_COLLECTION }],
   game_to_collect: [{ game_id: POPULAR_GAME, user_id: 4999 }],
   live_operator_tokens: [{}],

@@ -39,7 +39,7 @@ const COUNTED_REQUESTS = longRead<{ api_key_id: number; ago: number; requests: n
   'counted_requests_of_keys',
   `SELECT api_key_id, today - day AS ago, requests
    FROM api_key_requests, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) t
-   WHERE api_key_id = ANY ($days::bigint[]) AND day > today - ${COUNTED_DAYS} AND day <= today`,
+   WHERE api_key_id = ANY ($api_key_ids::bigint[]) AND day > today - ${COUNTED_DAYS} AND day <= today`,
 );
 
 @Injectable()
@@ -135,7 +135,7 @@ export class ApiKeysService {
   /** The number of requests per key on each of the last days, ending with today. */
   async countRequests(keys: readonly ApiKey[]): Promise<Map<number, number[]>> {
     const days = new Map(keys.map(({ id }) => [id, Array<number>(COUNTED_DAYS).fill(0)]));
-    const rows = await this.database.rows(COUNTED_REQUESTS, { days: [...days.keys()] });
+    const rows = await this.database.rows(COUNTED_REQUESTS, { api_key_ids: [...days.keys()] });
     for (const { api_key_id, ago, requests } of rows)
       days.get(api_key_id)![COUNTED_DAYS - 1 - ago] = requests;
     return days;

@@ -67,7 +67,7 @@ const STORE_CODE = statement<{ code_hash: Buffer }>(
 const DELETE_OLDEST_CODES = statement(
   'delete_oldest_oauth_codes',
   `DELETE FROM oauth_codes WHERE code_hash IN (
-    SELECT code_hash FROM oauth_codes WHERE grant_id = $id ORDER BY expires_at DESC OFFSET ${MAX_CODES} LIMIT 1000)`,
+    SELECT code_hash FROM oauth_codes WHERE grant_id = $grant_id ORDER BY expires_at DESC OFFSET ${MAX_CODES} LIMIT 1000)`,
 );
 
 /** Also deletes the access tokens that were issued with the refresh tokens. */
@@ -77,7 +77,7 @@ const DELETE_OLDEST_TOKENS = statement(
     DELETE FROM oauth_refresh_tokens WHERE token_hash IN (
       SELECT token_hash
       FROM (SELECT token_hash, used_at, row_number() OVER (PARTITION BY used_at IS NULL ORDER BY expires_at DESC) AS rank
-            FROM oauth_refresh_tokens WHERE grant_id = $id) t
+            FROM oauth_refresh_tokens WHERE grant_id = $grant_id) t
       WHERE rank > CASE WHEN used_at IS NULL THEN ${MAX_SIGN_INS} ELSE ${MAX_USED} END LIMIT 1000)
     RETURNING api_key_id)
   DELETE FROM api_keys WHERE id IN (SELECT api_key_id FROM oldest)`,
@@ -86,7 +86,7 @@ const DELETE_OLDEST_TOKENS = statement(
 const DELETE_OLDEST_KEYS = statement(
   'delete_oldest_oauth_keys',
   `DELETE FROM api_keys WHERE id IN (
-    SELECT id FROM api_keys WHERE grant_id = $id AND family_id IS NOT NULL ORDER BY id DESC OFFSET ${MAX_SIGN_INS} LIMIT 1000)`,
+    SELECT id FROM api_keys WHERE grant_id = $grant_id AND family_id IS NOT NULL ORDER BY id DESC OFFSET ${MAX_SIGN_INS} LIMIT 1000)`,
 );
 
 interface RefreshRow extends OauthRefreshToken {
@@ -110,7 +110,7 @@ export class OauthTokensService {
   async createCode(db: EntityManager, grant: Grant, code: NewCode): Promise<string> {
     const text = randomToken();
     await this.storeCode(db, grant.id, text, code);
-    await this.database.rows(DELETE_OLDEST_CODES, { id: grant.id }, db);
+    await this.database.rows(DELETE_OLDEST_CODES, { grant_id: grant.id }, db);
     return text;
   }
 
@@ -187,8 +187,8 @@ export class OauthTokensService {
       api_key_id: access.id,
       expires_at: () => `now() + make_interval(days => ${REFRESH_DAYS})`,
     });
-    await this.database.rows(DELETE_OLDEST_TOKENS, { id: grant.id }, db);
-    if (lasting !== access) await this.database.rows(DELETE_OLDEST_KEYS, { id: grant.id }, db);
+    await this.database.rows(DELETE_OLDEST_TOKENS, { grant_id: grant.id }, db);
+    if (lasting !== access) await this.database.rows(DELETE_OLDEST_KEYS, { grant_id: grant.id }, db);
     const { id, key, created_at } = lasting;
     return {
       access_token: access.key,

@@ -37,12 +37,12 @@ export class ReturnPath {
     );
     while (asText(paths).length > MAX_COOKIE) paths.pop();
     this.cookies.set(res, SECRET_PATHS, asText(paths), HOUR_SECONDS);
-    return nameOf(path);
+    return hashPath(path);
   }
 
   /** The path of a `return_to`; HOME if it isn't a path of this site, or is a name that the cookie doesn't contain. */
   read(req: Request, return_to: string | undefined): string {
-    return localPath(this.secretPaths(req).find((path) => nameOf(path) === return_to) ?? return_to);
+    return localPath(this.secretPaths(req).find((path) => hashPath(path) === return_to) ?? return_to);
   }
 
   /** Stores the path for a visitor who continues with a link from an email. */
@@ -66,7 +66,7 @@ export class ReturnPath {
   }
 }
 
-const nameOf = (path: string): string => sha256(path).subarray(0, 12).toString('base64url');
+const hashPath = (path: string): string => sha256(path).subarray(0, 12).toString('base64url');
 
 const asText = (paths: string[]): string => paths.map(encodeURIComponent).join('&');
 

@@ -1,6 +1,6 @@
 import { lockCollectionsOf, removeFromCollections } from '../../collections/games-in-collections';
-import { deleteUploadsOf } from '../../uploads/uploads.service';
-import { deleteBuildsOf } from '../../wharf/builds.service';
+import { deleteUploads } from '../../uploads/uploads.service';
+import { deleteBuilds } from '../../wharf/builds.service';
 
 /** Rows that prevent the deletion of a game `t`, by their name in an error. */
 export const DEPENDENTS = {
@@ -14,6 +14,6 @@ export const lockBeforeDeletion = lockCollectionsOf;
 /** Statements that delete what belongs to the games `t` of a FROM item. Foreign keys handle the rest. */
 export const deleteParts = (games: string): string[] => [
   removeFromCollections(games),
-  deleteUploadsOf(games),
-  deleteBuildsOf(games),
+  deleteUploads(games),
+  deleteBuilds(games),
 ];

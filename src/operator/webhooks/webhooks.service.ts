@@ -46,8 +46,8 @@ const LOCK_WEBHOOKS = statement('lock_webhooks', 'LOCK TABLE webhooks IN SHARE R
 
 const DISABLE = statement(
   'end_webhook',
-  `WITH ended AS (UPDATE webhooks SET ended_at = now() WHERE id = $id AND ended_at IS NULL RETURNING id), waiting AS (
-     DELETE FROM webhook_deliveries WHERE webhook_id = $id
+  `WITH ended AS (UPDATE webhooks SET ended_at = now() WHERE id = $webhook_id AND ended_at IS NULL RETURNING id), waiting AS (
+     DELETE FROM webhook_deliveries WHERE webhook_id = $webhook_id
    ) SELECT id FROM ended`,
 );
 
@@ -172,7 +172,7 @@ export class WebhooksService {
 
   /** Disables a webhook whose receiver responded with 410 Gone. */
   async disable(id: number): Promise<void> {
-    if ((await this.database.rows(DISABLE, { id })).length === 0) return;
+    if ((await this.database.rows(DISABLE, { webhook_id: id })).length === 0) return;
     this.audit.record({ event: 'webhook.disabled', webhook_id: id });
   }
 

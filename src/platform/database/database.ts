@@ -130,7 +130,7 @@ export class Database implements OnApplicationShutdown {
   /**
    * A transaction that is rolled back if `work` throws. A connection that no longer responds is closed, and the server
    * rolls back; with TypeORM's own method, ROLLBACK would wait for the stuck query, and the connection would return to
-   * the pool with it.
+   * the pool with it. At most two transactions with the same `turn`, such as `user 7`, run at a time.
    */
   async transaction<Result>(work: (db: EntityManager) => Promise<Result>, turn?: string): Promise<Result> {
     if (!this.pool) throw new NotStarted();

@@ -37,21 +37,21 @@ const END_PART = statement<{ received: number }>(
 
 const DROP_PART = statement(
   'drop_upload_part',
-  'DELETE FROM upload_parts WHERE session_id = $id AND file_key = $key',
+  'DELETE FROM upload_parts WHERE session_id = $session_id AND file_key = $file_key',
 );
 
 const PARTS = statement<Part>(
   'upload_parts',
-  'SELECT file_key, start, size FROM upload_parts WHERE session_id = $id AND size IS NOT NULL ORDER BY start',
+  'SELECT file_key, start, size FROM upload_parts WHERE session_id = $session_id AND size IS NOT NULL ORDER BY start',
 );
 
 const KEYS = statement<{ file_key: string }>(
   'upload_part_keys',
-  'SELECT file_key FROM upload_parts WHERE session_id = $id',
+  'SELECT file_key FROM upload_parts WHERE session_id = $session_id',
 );
 const DELETE_PARTS = statement(
   'delete_upload_parts',
-  'DELETE FROM upload_parts WHERE session_id = $id AND file_key = ANY ($keys::text[])',
+  'DELETE FROM upload_parts WHERE session_id = $session_id AND file_key = ANY ($file_keys::text[])',
 );
 
 /** The parts of upload sessions, which are objects of the storage. */
@@ -66,7 +66,7 @@ export class UploadParts {
 
   /** The stored parts, in the order of the file. */
   list(id: string): Promise<Part[]> {
-    return this.database.rows(PARTS, { id });
+    return this.database.rows(PARTS, { session_id: id });
   }
 
   /**
@@ -116,13 +116,13 @@ export class UploadParts {
 
   /** Deletes the parts of a session, also those that were never completed. */
   async deleteAll(id: string): Promise<void> {
-    const keys = (await this.database.rows(KEYS, { id })).map(({ file_key }) => file_key);
+    const keys = (await this.database.rows(KEYS, { session_id: id })).map(({ file_key }) => file_key);
     for (const key of keys) await this.storage.delete(key);
-    await this.database.rows(DELETE_PARTS, { id, keys });
+    await this.database.rows(DELETE_PARTS, { session_id: id, file_keys: keys });
   }
 
   private async drop(id: string, key: string): Promise<void> {
     await this.storage.delete(key);
-    await this.database.rows(DROP_PART, { id, key });
+    await this.database.rows(DROP_PART, { session_id: id, file_key: key });
   }
 }

@@ -79,7 +79,9 @@ export class StatementBatcher {
     const { group } = bound.statement;
     if (group === 'small') return new Promise((resolve, reject) => this.join({ bound, resolve, reject }));
     if (group === 'own connection') return (await this.transaction([bound]))[0] as Row[];
-    const [rows] = await this.inTurn(this.long, turnKey(bound), (waited) => this.sendAll([bound], waited));
+    const [rows] = await this.inTurn(this.long, turnKey(bound), (waited_ms) =>
+      this.sendAll([bound], waited_ms),
+    );
     return rows as Row[];
   }
 
@@ -89,13 +91,13 @@ export class StatementBatcher {
    */
   transaction(statements: BoundStatement[]): Promise<unknown[][]> {
     const turn = statements.map(turnKey).find((one) => one !== undefined);
-    return this.inTurn(this.writes, turn, (waited) => this.sendAll(statements, waited));
+    return this.inTurn(this.writes, turn, (waited_ms) => this.sendAll(statements, waited_ms));
   }
 
   /** Runs a transaction on a connection that `work` takes from the pool. `turn`: as in `turnKey`. */
   inTransaction<Result>(turn: string | undefined, work: () => Promise<Result>): Promise<Result> {
-    return this.inTurn(this.writes, turn, (waited) => {
-      requireTime(waited);
+    return this.inTurn(this.writes, turn, (waited_ms) => {
+      requireTime(waited_ms);
       return work();
     });
   }
@@ -110,9 +112,9 @@ export class StatementBatcher {
     const batch: Batch = { opened: now, requests: [request] };
     this.open = batch;
     setImmediate(() => {
-      this.within(this.small, this.small.anyone, (waited) => {
+      this.within(this.small, this.small.anyone, (waited_ms) => {
         if (this.open === batch) this.open = undefined;
-        return this.connected((client) => this.sendEach(client, batch.requests), waited);
+        return this.connected((client) => this.sendEach(client, batch.requests), waited_ms);
       }).catch((error: unknown) => {
         for (const { reject } of batch.requests) reject(error);
       });
@@ -140,7 +142,7 @@ export class StatementBatcher {
   private async inTurn<Result>(
     limit: ConcurrencyLimit,
     turn: string | undefined,
-    work: (waited: number) => Promise<Result>,
+    work: (waited_ms: number) => Promise<Result>,
   ): Promise<Result> {
     if (turn === undefined) return this.within(limit, { queues: new Map() }, work);
     const known = this.clients.get(turn) ?? { client: { queues: new Map() }, statements: 0 };
@@ -153,18 +155,18 @@ export class StatementBatcher {
     }
   }
 
-  /** Waits for the limit. Tells `work` how many milliseconds that took. */
+  /** Waits for the limit, and tells `work` how long that took. */
   private within<Result>(
     limit: ConcurrencyLimit,
     client: LimitedClient,
-    work: (waited: number) => Promise<Result>,
+    work: (waited_ms: number) => Promise<Result>,
   ): Promise<Result> {
     const since = this.clock.monotonic();
     return limit.run(client, undefined, () => work(this.clock.monotonic() - since));
   }
 
-  private sendAll(statements: BoundStatement[], waited: number): Promise<unknown[][]> {
-    return this.connected((client) => sendTogether(client, statements, this.isPrepared), waited);
+  private sendAll(statements: BoundStatement[], waited_ms: number): Promise<unknown[][]> {
+    return this.connected((client) => sendTogether(client, statements, this.isPrepared), waited_ms);
   }
 
   private async connected<Result>(
