@@ -793,7 +793,6 @@ INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id,
      JOIN webhooks w ON w.ended_at IS NULL AND 'link.requested' = ANY (w.events) AND w.user_id IS NULL;
 
 -- announce_purchase_completed: src/events/announcement.ts
--- parameters: purchase_id
 INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id, data)
      SELECT gen_random_uuid(), w.id, 'purchase.completed', 'purchase', s.subject_id, s.data
      FROM (
@@ -801,7 +800,7 @@ INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id,
   SELECT g.user_id FROM games g WHERE g.id = ANY (about.ids)
   UNION SELECT a.user_id FROM game_admins a WHERE a.game_id = ANY (about.ids)) AS editors,
          json_build_object('id', p.id, 'game_ids', about.ids, 'status', 'complete', 'amount', p.amount, 'currency', p.currency, 'source', p.source, 'created_at', to_char(p.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) AS data
-       FROM purchases p CROSS JOIN LATERAL (SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS ids) about WHERE p.id = $1 AND p.status <> 'refunded' OFFSET 0) s
+       FROM purchases p CROSS JOIN LATERAL (SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS ids) about WHERE p.id = (SELECT nullif(current_setting('gamewharf.sold'), '')::bigint) AND p.status <> 'refunded' OFFSET 0) s
      JOIN webhooks w ON w.ended_at IS NULL AND 'purchase.completed' = ANY (w.events) AND (w.user_id IS NULL OR w.user_id = ANY (s.editors))
        AND EXISTS (SELECT FROM games g WHERE g.id = ANY (s.game_ids) AND ((coalesce(w.game_id, 0) = 0 OR g.id = w.game_id)
     AND (w.user_id IS NULL OR (g.user_id = w.user_id OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = w.user_id OFFSET 0)))));
@@ -2286,17 +2285,6 @@ SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
              WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT 20) AS games
      FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id WHERE pg.game_id = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2;
 
--- order: src/purchases/sales/sale-statements.ts, small
--- parameters: game_ids, user_id, email, reference
-SELECT r.purchase_id AS sold,
-     CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
-     (SELECT count(*) FROM games WHERE id = ANY (ARRAY(SELECT unnest($1::bigint[])))) = cardinality($1::bigint[]) AS games_exist,
-     $2::bigint IS NULL OR EXISTS (SELECT FROM users u WHERE id = $2 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$')) AS user_exists,
-     (SELECT email FROM user_emails WHERE user_id = $2 AND verified ORDER BY NOT is_primary, email LIMIT 1) AS verified,
-     EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($3) AND verified AND user_id <> $2) AS of_another,
-     EXISTS (SELECT FROM webhooks WHERE ended_at IS NULL) AS has_webhooks
-   FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4;
-
 -- refund: src/purchases/sales/sale-statements.ts
 -- parameters: purchase_id, user_id
 WITH refunded AS (
@@ -2349,6 +2337,19 @@ UPDATE sales_periods s SET purchases = s.purchases + d.purchases, amount = s.amo
 -- parameters: purchase_id, keep_keys
 UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $1 AND revoked_at IS NULL AND NOT $2;
 
+-- requested_sale: src/purchases/sales/sale-statements.ts
+-- parameters: reference
+SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.purchase_type, p.status,
+  CASE p.purchase_type WHEN 'bundle' THEN
+    ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids, p.user_id, p.bundle_id,
+     (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+     ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
+     (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
+        SELECT id, game_id, key FROM download_keys dk
+        WHERE purchase_id = p.id AND dk.claimed_at IS DISTINCT FROM dk.created_at
+        ORDER BY game_id, id LIMIT 10000) k) AS keys
+   FROM purchases p WHERE p.id = coalesce((SELECT purchase_id FROM purchase_references WHERE reference = $1), (SELECT nullif(current_setting('gamewharf.sold'), '')::bigint));
+
 -- sale: src/purchases/sales/sale-statements.ts, small
 -- parameters: purchase_id
 SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.purchase_type, p.status,
@@ -2363,9 +2364,8 @@ SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, 
    FROM purchases p WHERE p.id = $1;
 
 -- sale_count: src/purchases/sales/sale-statements.ts
--- parameters: purchase_id
 WITH sold AS MATERIALIZED (SELECT * FROM (SELECT game_id, currency, day, 1 AS purchases, 1 * amount AS amount
-    FROM purchase_shares WHERE purchase_id = (SELECT $1::bigint) OFFSET 0) changes),
+    FROM purchase_shares WHERE purchase_id = (SELECT nullif(current_setting('gamewharf.sold'), '')::bigint) OFFSET 0) changes),
   locked AS MATERIALIZED (
     SELECT g.id FROM games g WHERE g.id IN (SELECT game_id FROM sold s WHERE NOT false)
     ORDER BY g.id FOR NO KEY UPDATE),
@@ -2385,28 +2385,57 @@ WITH sold AS MATERIALIZED (SELECT * FROM (SELECT game_id, currency, day, 1 AS pu
   ON CONFLICT (game_id, unit, first_day, currency)
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount;
 
+-- sale_count_one_game: src/purchases/sales/sale-statements.ts
+-- parameters: game_id
+WITH counted AS (
+     UPDATE games g SET purchases_count = g.purchases_count + 1 FROM purchases p
+     WHERE p.id = (SELECT nullif(current_setting('gamewharf.sold'), '')::bigint) AND g.id = $1 RETURNING g.id AS game_id, p.currency, p.amount, p.created_at
+   ), earned AS (
+     INSERT INTO game_earnings AS e (game_id, currency, amount)
+     SELECT game_id, currency, amount FROM counted WHERE amount > 0
+     ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount
+   )
+   INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
+   SELECT game_id, unit, date_trunc(unit, created_at AT TIME ZONE 'UTC')::date, currency, 1, amount
+   FROM counted, unnest('{day,month}'::text[]) AS unit
+   ON CONFLICT (game_id, unit, first_day, currency)
+   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount;
+
 -- sale_lock_games: src/purchases/sales/sale-statements.ts, turns: game $1
 -- parameters: game_ids
 SELECT id FROM games WHERE id = ANY (ARRAY(SELECT unnest($1::bigint[]))) ORDER BY id FOR NO KEY UPDATE;
 
--- sell: src/purchases/sales/sale-statements.ts, turns: game $15
--- parameters: user_id, bundle_id, bundle_version, id, purchase_type, email, source, currency, amount, sale_rate, quantity, donation, created_at, reference, game_ids, keys
+-- sell: src/purchases/sales/sale-statements.ts, turns: game $5
+-- parameters: user_id, bundle_id, bundle_version, reference, game_ids, email, purchase_type, source, currency, amount, sale_rate, quantity, donation, created_at, keys
 WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $1 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$') FOR KEY SHARE
    ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $2 AND version = $3 FOR SHARE
-   ), sold AS (
-     INSERT INTO purchases (id, purchase_type, email, user_id, source, currency, amount, sale_rate, quantity, donation, bundle_id, created_at)
-     SELECT $4, $5, $6, $1, $7, $8, $9, $10, $11, $12, $2, coalesce($13::timestamptz, now())
-     WHERE ($1 IS NULL OR EXISTS (SELECT FROM buyer)) AND ($2 IS NULL OR EXISTS (SELECT FROM bundle))
+   ), request AS MATERIALIZED (
+     SELECT (SELECT purchase_id FROM purchase_references WHERE reference = $4) AS sold,
+       (SELECT count(*) FROM games WHERE id = ANY (ARRAY(SELECT unnest($5::bigint[])))) = cardinality($5::bigint[]) AS games_exist,
+       $1::bigint IS NULL OR EXISTS (SELECT FROM buyer) AS user_exists,
+       $2::bigint IS NULL OR EXISTS (SELECT FROM bundle) AS bundle_is_current,
+       EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($6) AND verified AND user_id <> $1) AS of_another,
+       coalesce($6, (
+         SELECT email FROM user_emails WHERE user_id = $1 AND verified ORDER BY NOT is_primary, email LIMIT 1)) AS email
+   ), purchase AS (
+     INSERT INTO purchases (email, purchase_type, user_id, source, currency, amount, sale_rate, quantity, donation, bundle_id, created_at)
+     SELECT r.email, $7, $1, $8, $9, $10, $11, $12, $13, $2, coalesce($14::timestamptz, now())
+     FROM request r
+     WHERE sold IS NULL AND games_exist AND user_exists AND bundle_is_current AND NOT of_another AND r.email IS NOT NULL
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
-     INSERT INTO purchase_references (reference, purchase_id) SELECT $14, id FROM sold WHERE $14::text IS NOT NULL
-   ), games AS (
+     INSERT INTO purchase_references (reference, purchase_id) SELECT $4, id FROM purchase WHERE $4::text IS NOT NULL
+   ), sold_games AS (
      INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
-     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($15::bigint[]) AS g (id)
+     SELECT p.id, g.id, p.user_id, p.email, p.created_at FROM purchase p, unnest($5::bigint[]) AS g (id)
+   ), sold_keys AS (
+     INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
+     SELECT k.key, k.game_id, p.id, p.user_id, p.email, p.created_at
+     FROM purchase p, unnest($5::bigint[], $15::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL
    )
-   INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
-   SELECT k.key, k.game_id, s.id, s.user_id, s.email, s.created_at
-   FROM sold s, unnest($15::bigint[], $16::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL;
+   SELECT p.id AS purchase_id, r.sold, r.games_exist, r.user_exists, r.of_another, r.email, EXISTS (SELECT FROM webhooks WHERE ended_at IS NULL) AS has_webhooks,
+     set_config('gamewharf.sold', coalesce(p.id::text, ''), true)
+   FROM request r LEFT JOIN purchase p ON true;
 
 -- sold_bundle: src/purchases/sales/sale-statements.ts, small
 -- parameters: bundle_id

@@ -368,7 +368,9 @@ test('a sale is counted in linear time, even if PostgreSQL expects one game for 
   await client.query('BEGIN');
   await client.query('ALTER TABLE purchase_games ALTER purchase_id SET (n_distinct = -1)');
   await client.query('ANALYZE purchase_games, games, purchases, sales_periods');
-  const { rows } = await planOf(client, 'sale_count', { purchase_id: 1 });
+  // As the statement before it does.
+  await client.query(`SELECT set_config('gamewharf.sold', '1', true)`);
+  const { rows } = await planOf(client, 'sale_count', {});
   await client.end();
   expect(rows).toBeLessThan(100 * games);
 });

@@ -51,10 +51,10 @@ const PURCHASE_REFUNDED: EventType = {
 export const PURCHASE_EVENTS = [PURCHASE_COMPLETED, PURCHASE_REFUNDED];
 
 // The stored message doesn't contain the buyer, so an erasure doesn't have to read it.
-const announcement = (type: EventType, status: string) =>
+const announcement = (type: EventType, status: string, purchase_id: string) =>
   announceToEditors(type, {
     from: 'purchases p',
-    where: `p.id = $purchase_id AND p.status <> 'refunded'`,
+    where: `p.id = ${purchase_id} AND p.status <> 'refunded'`,
     subject_id: 'p.id',
     game_ids: 'ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id)',
     fields: {
@@ -66,11 +66,11 @@ const announcement = (type: EventType, status: string) =>
     },
   });
 
-const ANNOUNCE_SALE = announcement(PURCHASE_COMPLETED, 'complete');
-const ANNOUNCE_REFUND = announcement(PURCHASE_REFUNDED, 'refunded');
+const ANNOUNCE_REFUND = announcement(PURCHASE_REFUNDED, 'refunded', '$purchase_id');
 
-/** The last statement of a sale's transaction. */
-export const announceSale = (purchase_id: number): BoundStatement => bind(ANNOUNCE_SALE, { purchase_id });
+/** `purchase_id`: SQL of the ID of the sale. */
+export const announceSaleOf = (purchase_id: string) =>
+  announcement(PURCHASE_COMPLETED, 'complete', purchase_id);
 
 /** Runs before the purchase is marked as refunded, so that a repeated refund sends nothing. */
 export const announceRefund = (purchase_id: number): BoundStatement => bind(ANNOUNCE_REFUND, { purchase_id });

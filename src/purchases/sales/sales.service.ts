@@ -26,24 +26,28 @@ import { modernTimestamp } from '../../platform/formats/timestamps';
 import {
   type ListedPurchase,
   NEWEST_PURCHASES,
-  SALE_INPUTS,
   PURCHASE_GAMES,
   REFUND_PURCHASE,
   refund,
+  REQUESTED_SALE,
   SALE,
   type Sale,
-  type SaleInputs,
+  type SaleOutcome,
   SOLD_BUNDLE,
   type SaleRow,
+  SELL,
   sell,
 } from './sale-statements';
 
 const ATTEMPTS = 5;
 /** Fields of a response that are not stored for retries. */
 const BUYER_FIELDS = ['email', 'reference'];
-const BUNDLE_CHANGED = 'bundle changed';
-// A concurrent write used this reference or ID, or deleted a game, or there was a deadlock.
-const CONCURRENT_CHANGE = new RegExp(`^(23503|23505|40P01|${BUNDLE_CHANGED})$`);
+const CHANGED = 'changed';
+// A concurrent write used this reference or ID, deleted a game or the earlier purchase, or changed the bundle, or there was a
+// deadlock.
+const CONCURRENT_CHANGE = new RegExp(`^(23503|23505|40P01|${CHANGED})$`);
+
+const EARNINGS_LIMITS = new Set(['game_earnings_amount_max', 'sales_periods_amount_check']);
 
 interface PurchaseSearch {
   game_id?: number;
@@ -96,63 +100,43 @@ export class SalesService {
   }
 
   private async trySelling(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
-    const { user_id = null, reference = null } = request;
+    const { bundle_id = null } = request;
     if (lowerAscii(request.email ?? '') === ERASED_ADDRESS)
       throw badRequest('email is reserved for erased buyers');
-    const { bundle_id = null } = request;
     const bundle = bundle_id === null ? undefined : await this.database.row(SOLD_BUNDLE, { bundle_id });
     const game_ids = bundle?.game_ids ?? sortedGameIds(request);
-    const [order] = await this.database.rows(SALE_INPUTS, {
-      game_ids,
-      user_id,
-      email: request.email ?? null,
-      reference,
-    });
-    const { sold, purchase_id, has_webhooks } = order!;
-    if (sold !== null) return this.repeatedSale(sold, request, retry);
-    if (bundle_id !== null && !bundle) throw invalidBundle();
-    const email = requireEmail(order!, request);
-
-    const id = purchase_id!;
     const keys = withKey(request) ? game_ids.map(newDownloadKey) : [];
     const sale: Sale = {
       ...request,
-      id,
-      email,
-      user_id,
-      reference,
+      email: request.email ?? null,
+      user_id: request.user_id ?? null,
+      reference: request.reference ?? null,
       bundle_id,
       bundle_version: bundle?.version ?? null,
       game_ids,
       keys,
-      has_webhooks,
       purchase_type: choosePurchaseType(request),
       created_at: request.created_at ?? null,
     };
+    let outcome: SaleOutcome | undefined;
     const store = async (manager?: EntityManager) => {
-      const getRows = await this.database.execute([...sell(sale), bind(SALE, { purchase_id: id })], manager);
-      const [row] = getRows(SALE);
-      // The buyer was erased meanwhile, or the bundle changed, which the next attempt takes into account.
-      if (!row) throw bundle ? Object.assign(serviceUnavailable(), { code: BUNDLE_CHANGED }) : invalidUser();
-      return saleResponse(row, this.pages);
+      const getRows = await this.database.execute(sell(sale), manager);
+      [outcome] = getRows(SELL);
+      const [row] = getRows(REQUESTED_SALE);
+      if (row)
+        return row.id === outcome!.purchase_id ? saleResponse(row, this.pages) : this.repeat(row, request);
+      throw rejection(outcome!, request, bundle !== undefined);
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, store, BUYER_FIELDS);
     if (isRepeated) return this.withBuyer(response);
-    this.operatorEvents.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
-    if (has_webhooks) this.events.announced();
+    if (outcome!.purchase_id !== null) {
+      this.operatorEvents.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
+      if (outcome!.has_webhooks) this.events.announced();
+    }
     return response;
   }
 
-  private async repeatedSale(id: number, request: SaleRequest, retry?: RetryKey): Promise<SaleResponse> {
-    const find = async (manager?: EntityManager) =>
-      this.responseOfRepeatedSale(await this.database.row(SALE, { purchase_id: id }, manager), request);
-    const { response, isRepeated } = await this.idempotency.run(retry, request, find, BUYER_FIELDS);
-    return isRepeated ? this.withBuyer(response) : response;
-  }
-
-  private responseOfRepeatedSale(row: SaleRow | undefined, request: SaleRequest): SaleResponse {
-    // The purchase was deleted meanwhile.
-    if (!row) throw serviceUnavailable();
+  private repeat(row: SaleRow, request: SaleRequest): SaleResponse {
     const different = differences(row, request);
     if (different.length === 0) return saleResponse(row, this.pages);
     throw apiError(
@@ -199,14 +183,16 @@ export class SalesService {
   }
 }
 
-/** The buyer's email address. Throws if the games or the user don't exist, or if the address can't be the user's. */
-function requireEmail(order: SaleInputs, { email }: SaleRequest): string {
-  if (!order.games_exist) throw invalidGame();
-  if (!order.user_exists) throw invalidUser();
-  if (order.of_another) throw badRequest('email is verified by another user');
-  const found = email ?? order.verified;
-  if (found === null) throw badRequest('email is required, as the user has verified no address');
-  return found;
+/** Why nothing was sold. The next attempt takes a concurrent change into account. */
+function rejection(outcome: SaleOutcome, { bundle_id }: SaleRequest, bundleExists: boolean): Error {
+  const changed = Object.assign(serviceUnavailable(), { code: CHANGED });
+  if (outcome.sold !== null) return changed;
+  if (bundle_id !== undefined && !bundleExists) return invalidBundle();
+  if (!outcome.games_exist) return invalidGame();
+  if (!outcome.user_exists) return invalidUser();
+  if (outcome.of_another) return badRequest('email is verified by another user');
+  if (outcome.email === null) return badRequest('email is required, as the user has verified no address');
+  return changed;
 }
 
 const invalidUser = () => apiError(404, 'invalid user');
@@ -218,7 +204,7 @@ async function retryOnConflict<Result>(attempt: () => Promise<Result>): Promise<
       return await attempt();
     } catch (error) {
       const { code, constraint } = error as Partial<DatabaseError>;
-      if (constraint === 'game_earnings_amount_max')
+      if (constraint !== undefined && EARNINGS_LIMITS.has(constraint))
         throw badRequest('amount would bring the earnings of a game above 9007199254740991');
       if (attempts === ATTEMPTS || !CONCURRENT_CHANGE.test(code ?? '')) throw error;
     }
