@@ -2337,19 +2337,6 @@ UPDATE sales_periods s SET purchases = s.purchases + d.purchases, amount = s.amo
 -- parameters: purchase_id, keep_keys
 UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $1 AND revoked_at IS NULL AND NOT $2;
 
--- requested_sale: src/purchases/sales/sale-statements.ts
--- parameters: reference
-SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.purchase_type, p.status,
-  CASE p.purchase_type WHEN 'bundle' THEN
-    ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids, p.user_id, p.bundle_id,
-     (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
-     ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
-     (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
-        SELECT id, game_id, key FROM download_keys dk
-        WHERE purchase_id = p.id AND dk.claimed_at IS DISTINCT FROM dk.created_at
-        ORDER BY game_id, id LIMIT 10000) k) AS keys
-   FROM purchases p WHERE p.id = coalesce((SELECT purchase_id FROM purchase_references WHERE reference = $1), (SELECT nullif(current_setting('gamewharf.sold'), '')::bigint));
-
 -- sale: src/purchases/sales/sale-statements.ts, small
 -- parameters: purchase_id
 SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.purchase_type, p.status,
@@ -2406,7 +2393,7 @@ WITH counted AS (
 SELECT id FROM games WHERE id = ANY (ARRAY(SELECT unnest($1::bigint[]))) ORDER BY id FOR NO KEY UPDATE;
 
 -- sell: src/purchases/sales/sale-statements.ts, turns: game $5
--- parameters: user_id, bundle_id, bundle_version, reference, game_ids, email, purchase_type, source, currency, amount, sale_rate, quantity, donation, created_at, keys
+-- parameters: user_id, bundle_id, bundle_version, reference, game_ids, email, purchase_type, source, currency, amount, sale_rate, quantity, donation, created_at, announces, keys
 WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $1 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$') FOR KEY SHARE
    ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $2 AND version = $3 FOR SHARE
    ), request AS MATERIALIZED (
@@ -2416,12 +2403,14 @@ WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $1 AND NOT u.username
        $2::bigint IS NULL OR EXISTS (SELECT FROM bundle) AS bundle_is_current,
        EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($6) AND verified AND user_id <> $1) AS of_another,
        coalesce($6, (
-         SELECT email FROM user_emails WHERE user_id = $1 AND verified ORDER BY NOT is_primary, email LIMIT 1)) AS email
+         SELECT email FROM user_emails WHERE user_id = $1 AND verified ORDER BY NOT is_primary, email LIMIT 1)) AS email,
+       EXISTS (SELECT FROM webhooks WHERE ended_at IS NULL) AS has_webhooks
    ), purchase AS (
      INSERT INTO purchases (email, purchase_type, user_id, source, currency, amount, sale_rate, quantity, donation, bundle_id, created_at)
      SELECT r.email, $7, $1, $8, $9, $10, $11, $12, $13, $2, coalesce($14::timestamptz, now())
      FROM request r
      WHERE sold IS NULL AND games_exist AND user_exists AND bundle_is_current AND NOT of_another AND r.email IS NOT NULL
+       AND (NOT has_webhooks OR $15)
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
      INSERT INTO purchase_references (reference, purchase_id) SELECT $4, id FROM purchase WHERE $4::text IS NOT NULL
@@ -2431,9 +2420,12 @@ WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $1 AND NOT u.username
    ), sold_keys AS (
      INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
      SELECT k.key, k.game_id, p.id, p.user_id, p.email, p.created_at
-     FROM purchase p, unnest($5::bigint[], $15::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL
+     FROM purchase p, unnest($5::bigint[], $16::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL
+     RETURNING id, game_id, key
    )
-   SELECT p.id AS purchase_id, r.sold, r.games_exist, r.user_exists, r.of_another, r.email, EXISTS (SELECT FROM webhooks WHERE ended_at IS NULL) AS has_webhooks,
+   SELECT p.id AS purchase_id, p.created_at,
+     (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM sold_keys k) AS keys,
+     r.sold, r.games_exist, r.user_exists, r.of_another, r.email, r.has_webhooks,
      set_config('gamewharf.sold', coalesce(p.id::text, ''), true)
    FROM request r LEFT JOIN purchase p ON true;
 

@@ -17,7 +17,8 @@ export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id' | 'bundle
 // A purchase can have this many games, each with a key.
 const MAX_KEYS_OF_SALE = 10_000;
 
-const saleRow = (id: string) =>
+export const SALE = read<SaleRow>(
+  'sale',
   `SELECT ${PURCHASE_ROW}, p.user_id, p.bundle_id,
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
      ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
@@ -25,17 +26,20 @@ const saleRow = (id: string) =>
         SELECT id, game_id, key FROM download_keys dk
         WHERE purchase_id = p.id AND ${cameWithSale('dk')}
         ORDER BY game_id, id LIMIT ${MAX_KEYS_OF_SALE}) k) AS keys
-   FROM purchases p WHERE p.id = ${id}`;
-
-export const SALE = read<SaleRow>('sale', saleRow('$purchase_id'));
+   FROM purchases p WHERE p.id = $purchase_id`,
+);
 
 // The subquery lets PostgreSQL reuse the plan. For a bare parameter, it plans each time for the number of
 // IDs.
 const GIVEN_GAMES = 'ARRAY(SELECT unnest($game_ids::bigint[]))';
 
-/** Why nothing was sold, unless `purchase_id` is the ID of a new purchase. */
-export interface SaleOutcome {
-  purchase_id: number | null;
+export interface NewSale extends Pick<SaleRow, 'created_at' | 'email' | 'keys'> {
+  purchase_id: number;
+}
+
+/** Why nothing was sold. */
+export interface Unsold {
+  purchase_id: null;
   /** The purchase that already has this reference. */
   sold: number | null;
   games_exist: boolean;
@@ -44,8 +48,9 @@ export interface SaleOutcome {
   of_another: boolean;
   /** The given address, or one that the account has verified. */
   email: string | null;
-  has_webhooks: boolean;
 }
+
+export type SaleOutcome = (NewSale | Unsold) & { has_webhooks: boolean };
 
 export interface SoldBundle {
   version: number;
@@ -107,12 +112,14 @@ export const SELL = statement<SaleOutcome>(
        $bundle_id::bigint IS NULL OR EXISTS (SELECT FROM bundle) AS bundle_is_current,
        EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($email) AND verified AND user_id <> $user_id) AS of_another,
        coalesce($email, (
-         SELECT email FROM user_emails WHERE user_id = $user_id AND verified ORDER BY NOT is_primary, email LIMIT 1)) AS email
+         SELECT email FROM user_emails WHERE user_id = $user_id AND verified ORDER BY NOT is_primary, email LIMIT 1)) AS email,
+       ${HAS_WEBHOOKS} AS has_webhooks
    ), purchase AS (
      INSERT INTO purchases (email, ${SALE_COLUMNS.join(', ')}, created_at)
      SELECT r.email, ${SALE_COLUMNS.map((column) => `$${column}`).join(', ')}, coalesce($created_at::timestamptz, now())
      FROM request r
      WHERE sold IS NULL AND games_exist AND user_exists AND bundle_is_current AND NOT of_another AND r.email IS NOT NULL
+       AND (NOT has_webhooks OR $announces)
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
      INSERT INTO purchase_references (reference, purchase_id) SELECT $reference, id FROM purchase WHERE $reference::text IS NOT NULL
@@ -123,8 +130,11 @@ export const SELL = statement<SaleOutcome>(
      INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
      SELECT k.key, k.game_id, p.id, p.user_id, p.email, p.created_at
      FROM purchase p, unnest($game_ids::bigint[], $keys::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL
+     RETURNING id, game_id, key
    )
-   SELECT p.id AS purchase_id, r.sold, r.games_exist, r.user_exists, r.of_another, r.email, ${HAS_WEBHOOKS} AS has_webhooks,
+   SELECT p.id AS purchase_id, p.created_at,
+     (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM sold_keys k) AS keys,
+     r.sold, r.games_exist, r.user_exists, r.of_another, r.email, r.has_webhooks,
      set_config(${SOLD}, coalesce(p.id::text, ''), true)
    FROM request r LEFT JOIN purchase p ON true`,
   'game $game_ids',
@@ -159,12 +169,6 @@ const COUNT_SALE_OF_ONE_GAME = statement(
 
 const ANNOUNCE_SALE = announceSaleOf(NEW_ID);
 
-/** The purchase with the reference, old or new, otherwise the new one. */
-export const REQUESTED_SALE = statement<SaleRow>(
-  'requested_sale',
-  saleRow(`coalesce((SELECT purchase_id FROM purchase_references WHERE reference = $reference), ${NEW_ID})`),
-);
-
 const LOCK_PURCHASE = statement(
   'refund_lock',
   'SELECT id FROM purchases WHERE id = $purchase_id FOR NO KEY UPDATE',
@@ -198,6 +202,8 @@ export interface Sale extends Pick<Purchase, (typeof SALE_COLUMNS)[number]> {
   game_ids: number[];
   /** One per game, or none. */
   keys: string[];
+  /** Whether it is announced. Without, it is not sold if there are webhooks. */
+  announces: boolean;
 }
 
 /** A whole sale, in one round trip. */
@@ -206,8 +212,7 @@ export const sell = (sale: Sale): BoundStatement[] => [
   sale.game_ids.length === 1
     ? bind(COUNT_SALE_OF_ONE_GAME, { game_id: sale.game_ids[0] })
     : bind(COUNT_SALE, {}),
-  bind(ANNOUNCE_SALE, {}),
-  bind(REQUESTED_SALE, { reference: sale.reference }),
+  ...(sale.announces ? [bind(ANNOUNCE_SALE, {})] : []),
 ];
 
 export const refund = (

@@ -5,7 +5,6 @@ import type { Actor } from '../../operator/tokens/actor';
 import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { IdempotencyService, type RetryKey } from '../../idempotency/idempotency.service';
 import { Database } from '../../platform/database/database';
-import { bind } from '../../platform/database/statement';
 import { invalidBundle } from '../../bundles/records/errors';
 import { invalidGame } from '../../games/errors';
 import { badRequest, apiError, serviceUnavailable } from '../../platform/errors/api-error';
@@ -25,14 +24,15 @@ import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import {
   type ListedPurchase,
+  type NewSale,
   NEWEST_PURCHASES,
   PURCHASE_GAMES,
   REFUND_PURCHASE,
   refund,
-  REQUESTED_SALE,
   SALE,
   type Sale,
   type SaleOutcome,
+  type Unsold,
   SOLD_BUNDLE,
   type SaleRow,
   SELL,
@@ -43,7 +43,8 @@ const ATTEMPTS = 5;
 /** Fields of a response that are not stored for retries. */
 const BUYER_FIELDS = ['email', 'reference'];
 const CHANGED = 'changed';
-// A concurrent write used this reference or ID, deleted a game or the earlier purchase, or changed the bundle, or there was a
+// A concurrent write used this reference or ID, deleted a game or the earlier purchase, changed the bundle, or created a webhook,
+// or there was a
 // deadlock.
 const CONCURRENT_CHANGE = new RegExp(`^(23503|23505|40P01|${CHANGED})$`);
 
@@ -57,6 +58,9 @@ interface PurchaseSearch {
 
 @Injectable()
 export class SalesService {
+  /** Whether the last sale found webhooks. If the next one finds others, it is tried again. */
+  private hasWebhooks = false;
+
   constructor(
     private readonly database: Database,
     private readonly idempotency: IdempotencyService,
@@ -117,14 +121,16 @@ export class SalesService {
       keys,
       purchase_type: choosePurchaseType(request),
       created_at: request.created_at ?? null,
+      announces: this.hasWebhooks,
     };
     let outcome: SaleOutcome | undefined;
     const store = async (manager?: EntityManager) => {
-      const getRows = await this.database.execute(sell(sale), manager);
-      [outcome] = getRows(SELL);
-      const [row] = getRows(REQUESTED_SALE);
-      if (row)
-        return row.id === outcome!.purchase_id ? saleResponse(row, this.pages) : this.repeat(row, request);
+      [outcome] = (await this.database.execute(sell(sale), manager))(SELL);
+      this.hasWebhooks = outcome!.has_webhooks;
+      if (outcome!.purchase_id !== null) return saleResponse(soldRow(sale, outcome!), this.pages);
+      const { sold } = outcome!;
+      const row = sold === null ? undefined : await this.database.row(SALE, { purchase_id: sold }, manager);
+      if (row) return this.repeat(row, request);
       throw rejection(outcome!, request, bundle !== undefined);
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, store, BUYER_FIELDS);
@@ -183,8 +189,20 @@ export class SalesService {
   }
 }
 
+/** The purchase that was sold. */
+const soldRow = (sale: Sale, { purchase_id, created_at, email, keys }: NewSale): SaleRow => ({
+  ...sale,
+  id: purchase_id,
+  created_at,
+  email,
+  keys,
+  status: 'complete',
+  game_ids: sale.purchase_type === 'bundle' ? sale.game_ids : null,
+  all_game_ids: sale.game_ids,
+});
+
 /** Why nothing was sold. The next attempt takes a concurrent change into account. */
-function rejection(outcome: SaleOutcome, { bundle_id }: SaleRequest, bundleExists: boolean): Error {
+function rejection(outcome: Unsold, { bundle_id }: SaleRequest, bundleExists: boolean): Error {
   const changed = Object.assign(serviceUnavailable(), { code: CHANGED });
   if (outcome.sold !== null) return changed;
   if (bundle_id !== undefined && !bundleExists) return invalidBundle();
