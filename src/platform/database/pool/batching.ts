@@ -27,7 +27,7 @@ const MAX_AGE_MS = 100;
 // Shares of the pool's connections. More concurrent backends would only compete for the server's CPUs.
 const SMALL_SHARE = 0.4;
 const LONG_SHARE = 0.5;
-const WRITE_SHARE = 0.5;
+const WRITE_SHARE = 0.75;
 // Maximum number of concurrent long reads of one client, unless no other client has any.
 const LONG_READS_EACH = 3;
 // More writes would only wait for the lock of the row, on connections that other writes need.
