@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
@@ -127,34 +126,37 @@ export class PushesService {
     const { FILES_MAX_BYTES: max_bytes } = this.settings;
     const expires_at = new Date(this.clock.now() + LIFETIME_MS);
     return this.idempotency.once(key, request, (manager) =>
-      this.inTransaction(manager, async (db) => {
-        const quota = await this.database.execute(
-          [
-            bind(LOCK_GAME, { game_id, user_id: credential.user_id }),
-            bind(LOCK_FILE_OWNER, { game_id }),
-            bind(QUOTA, { game_id, channel_name: channel }),
-          ],
-          db,
-        );
-        const [{ unfinished = 0, channels = 0 } = {}] = quota(QUOTA);
-        if (unfinished >= MAX_UNFINISHED) throw tooMany('too many unfinished builds');
-        if (channels >= MAX_CHANNELS) throw tooMany('too many channels');
-        const values = {
-          game_id,
-          channel_name: channel,
-          user_version: user_version || null,
-          hidden,
-          source: source ?? null,
-          metadata: metadata ?? null,
-          launch_analysis: launch_analysis ?? null,
-          expires_at,
-          traits: traitsForChannel(channel),
-          max_bytes,
-        };
-        const { id, upload_id, parent_build_id } = (await this.database.row(CREATE_BUILD, values, db))!;
-        const parent_build = parent_build_id === null ? undefined : { id: parent_build_id };
-        return { build: { id, upload_id, ...(parent_build && { parent_build }) } };
-      }),
+      this.database.transaction(
+        async (db) => {
+          const quota = await this.database.execute(
+            [
+              bind(LOCK_GAME, { game_id, user_id: credential.user_id }),
+              bind(LOCK_FILE_OWNER, { game_id }),
+              bind(QUOTA, { game_id, channel_name: channel }),
+            ],
+            db,
+          );
+          const [{ unfinished = 0, channels = 0 } = {}] = quota(QUOTA);
+          if (unfinished >= MAX_UNFINISHED) throw tooMany('too many unfinished builds');
+          if (channels >= MAX_CHANNELS) throw tooMany('too many channels');
+          const values = {
+            game_id,
+            channel_name: channel,
+            user_version: user_version || null,
+            hidden,
+            source: source ?? null,
+            metadata: metadata ?? null,
+            launch_analysis: launch_analysis ?? null,
+            expires_at,
+            traits: traitsForChannel(channel),
+            max_bytes,
+          };
+          const { id, upload_id, parent_build_id } = (await this.database.row(CREATE_BUILD, values, db))!;
+          const parent_build = parent_build_id === null ? undefined : { id: parent_build_id };
+          return { build: { id, upload_id, ...(parent_build && { parent_build }) } };
+        },
+        { manager },
+      ),
     );
   }
 
@@ -196,12 +198,5 @@ export class PushesService {
         throw apiError(409, 'the build has failed');
       return { success: true };
     });
-  }
-
-  private inTransaction<Result>(
-    manager: EntityManager | undefined,
-    work: (db: EntityManager) => Promise<Result>,
-  ): Promise<Result> {
-    return manager ? work(manager) : this.database.transaction(work);
   }
 }

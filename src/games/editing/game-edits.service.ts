@@ -178,7 +178,7 @@ export class GameEditsService {
       return { success: true };
     };
     const deleted = await this.once(key, { game_id }, (manager) =>
-      manager ? remove(manager) : this.database.transaction(remove),
+      this.database.transaction(remove, { manager }),
     );
     this.unused.wake();
     this.record(deleted, 'game.deleted', editor, game_id);

@@ -130,9 +130,14 @@ export class Database implements OnApplicationShutdown {
   /**
    * A transaction that is rolled back if `work` throws. A connection that no longer responds is closed, and the server
    * rolls back; with TypeORM's own method, ROLLBACK would wait for the stuck query, and the connection would return to
-   * the pool with it. At most two transactions with the same `turn`, such as `user 7`, run at a time.
+   * the pool with it. At most two transactions with the same `turn`, such as `user 7`, run at a time. With a `manager`,
+   * `work` is a part of its transaction instead.
    */
-  async transaction<Result>(work: (db: EntityManager) => Promise<Result>, turn?: string): Promise<Result> {
+  async transaction<Result>(
+    work: (db: EntityManager) => Promise<Result>,
+    { manager, turn }: { manager?: EntityManager; turn?: string } = {},
+  ): Promise<Result> {
+    if (manager) return work(manager);
     if (!this.pool) throw new NotStarted();
     const batcher = this.batcher!;
     return this.traced('transaction', () => batcher.inTransaction(turn, () => this.transact(work)));
