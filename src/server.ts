@@ -61,7 +61,7 @@ export class Server {
     const logger = createLogger(settings.LOG_LEVEL, forTerminal ? terminalLog(process.stdout) : undefined);
     this.app = await createApp(settings, logger);
     const gate = this.app.get(RequestGate);
-    gate.starting = true;
+    gate.isStarting = true;
     // `app.listen` would log the error of a port that is in use.
     await this.app.init();
     // With Node's backlog of 511, one client that opens many connections at once delays the others.
@@ -85,7 +85,7 @@ export class Server {
       const isEmpty = !(await this.app.get(EntityManager).existsBy(User, {}));
       console.log(greeting(service.url, { demo, hasOwnDatabase, isEmpty, setupCode }));
     }
-    gate.starting = false;
+    gate.isStarting = false;
   }
 
   get isStopping(): boolean {

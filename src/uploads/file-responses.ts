@@ -47,18 +47,18 @@ export class FileResponses {
 
   /** Sends the file when the limit allows it. Rejects with 503 after MAX_WAIT_MS. */
   private async send(res: Response, find: FindFile, filename: string): Promise<void> {
-    const { exchange } = res.req;
+    const { inFlight } = res.req;
     // A long download doesn't count as work. The minimum transfer rate applies.
-    exchange.leave();
+    inFlight.leave();
     if (isOver(res)) return;
     const closed = new Promise<void>((resolve) => res.once('close', resolve));
-    const previous = this.newest.get(exchange.connection);
-    this.newest.set(exchange.connection, closed);
+    const previous = this.newest.get(inFlight.connection);
+    this.newest.set(inFlight.connection, closed);
     // Without this wait, pipelined files would stay open for as long as the client doesn't read the first.
     await previous;
     const signal = AbortSignal.timeout(MAX_WAIT_MS);
     const sent = () => Promise.race([closed, sendFile(res, find, filename)]);
-    await this.limit.run(exchange.client, signal, sent, RETRY_AFTER_SECONDS);
+    await this.limit.run(inFlight.client, signal, sent, RETRY_AFTER_SECONDS);
   }
 }
 

@@ -346,7 +346,7 @@ describe('a local folder', () => {
     ['the minimum transfer rate', () => undefined],
   ])('opens one file of a connection at a time, and closes it after %s', async (_what, end) => {
     const { host, port, pathname } = new URL(await locationOf(`/uploads/${await large()}/download`));
-    const { inFlight } = theApp().get(RequestGate);
+    const { admission } = theApp().get(RequestGate);
     // The files wait for this response.
     const lock = await holdLocks('LOCK TABLE users');
     const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
@@ -356,12 +356,12 @@ describe('a local folder', () => {
     socket.write(head('/profile') + head(pathname).repeat(5));
     await untilBlocked();
     await until(async () => (await openFiles()) > 0);
-    expect([await openFiles(), inFlight.count]).toEqual([1, 6]);
+    expect([await openFiles(), admission.count]).toEqual([1, 6]);
     end(socket);
     await lock.release();
     await until(() => {
       theClock().advance(5000);
-      return inFlight.count === 0;
+      return admission.count === 0;
     });
     await until(async () => (await openFiles()) === 0);
     socket.destroy();

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { SECURITY_HEADERS } from '../../src/platform/output/fixed-headers';
+import { SECURITY_HEADERS } from '../../src/platform/output/default-headers';
 import { baseUrl, useStore } from '../support/app';
 import { make } from '../support/make';
 

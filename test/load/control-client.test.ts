@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { InFlightRequest } from '../../src/platform/server/in-flight';
+import { InFlightRequest } from '../../src/platform/server/admission';
 import { RequestGate } from '../../src/platform/server/request-gate';
 import { FILES_EACH, FileResponses } from '../../src/uploads/file-responses';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
@@ -116,7 +116,7 @@ const NAMES = (Object.keys(PATTERNS) as PatternName[]).filter((name) => name !==
 test.each(NAMES)('serves a control client during a flood of %s', async (pattern) => {
   const { isServed, seen } = await servedDuring(pattern);
   if (!isServed) throw new Error(seen);
-  const { connections, health, requests, uploads } = app.get(RequestGate).inFlight;
+  const { connections, health, requests, uploads } = app.get(RequestGate).admission;
   await until(() => connections.used + health.accepted + requests.accepted + uploads.used === 0);
 });
 
@@ -147,7 +147,7 @@ afterEach(() => jest.restoreAllMocks());
 
 test('control: without limits per client, unfinished bodies use up the concurrency limit', async () => {
   const all = { accepted: 60, running: 60, each: 60, soleClientLimit: 60 };
-  Object.assign(app.get(RequestGate).inFlight.requests, { limits: all });
+  Object.assign(app.get(RequestGate).admission.requests, { limits: all });
   // Counts a request as running while its body is read.
   jest.spyOn(InFlightRequest.prototype, 'receive').mockImplementation((read) => read());
   expect((await servedDuring('promised-bodies')).isServed).toBe(false);

@@ -248,7 +248,7 @@ describe('large imports while one is running', () => {
     const ends = await Promise.allSettled(waiting.map(({ response }) => response));
     expect(ends.every((end) => end.status === 'rejected' || end.value.status === 503)).toBe(true);
     await until(() => importLimits(app).taken === 0);
-    expect(app.get(RequestGate).inFlight.count).toBe(0);
+    expect(app.get(RequestGate).admission.count).toBe(0);
     expect(await sql('SELECT FROM users WHERE id BETWEEN 9150 AND 9152')).toEqual([]);
   });
 

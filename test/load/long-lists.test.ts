@@ -278,8 +278,8 @@ describe('a client that requests a long list', () => {
   test('is disconnected if it reads only a little now and then', async () => {
     const socket = await requestList(owner);
     const trickle = setInterval(() => socket.read(1000), 300);
-    const { inFlight } = theApp().get(RequestGate);
-    await until(() => inFlight.count === 0);
+    const { admission } = theApp().get(RequestGate);
+    await until(() => admission.count === 0);
     clearInterval(trickle);
   });
 

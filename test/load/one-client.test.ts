@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, type Server as HttpServer, re
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
-import { InFlightRequest } from '../../src/platform/server/in-flight';
+import { InFlightRequest } from '../../src/platform/server/admission';
 import { ConcurrencyLimit } from '../../src/platform/limits/concurrency-limit';
 import { loadSettings } from '../../src/platform/config/load-settings';
 import { RequestGate } from '../../src/platform/server/request-gate';
@@ -37,7 +37,7 @@ afterEach(async () => {
   [app, proxy] = [undefined, undefined];
 });
 
-const inFlight = () => app!.get(RequestGate).inFlight;
+const admission = () => app!.get(RequestGate).admission;
 
 async function start(environment: Environment): Promise<void> {
   proxy = await FaultyProxy.before(databaseUrl());
@@ -121,7 +121,7 @@ describe('requests with a database that hangs', () => {
     // 10 of these requests replace the 10 that waited.
     await until(() => statuses.length === 40);
     expect(new Set(statuses)).toEqual(new Set([503]));
-    expect(inFlight().requests.accepted).toBe(40);
+    expect(admission().requests.accepted).toBe(40);
   });
 
   test('uses the forwarded IP address behind a trusted proxy', async () => {
@@ -132,13 +132,13 @@ describe('requests with a database that hangs', () => {
     await until(() => statuses.length === 20);
     askedBy(20, () => headers('2001:db8:0:1::1'));
     await until(() => statuses.length === 40);
-    expect(inFlight().requests.accepted).toBe(40);
+    expect(admission().requests.accepted).toBe(40);
   });
 
   test('IPv6 networks of one household run twice as much as one, and another site is unaffected', async () => {
     await start({ MAX_IN_FLIGHT: '200', TRUSTED_PROXIES: 'loopback' });
     proxy!.freeze();
-    const { requests } = inFlight();
+    const { requests } = admission();
     askedBy(64, (i) => ({ headers: { 'x-forwarded-for': `2001:db8:0:${i.toString(16)}::1` } }));
     await until(() => requests.accepted === 64);
     expect(requests.running).toBe(32);
@@ -151,11 +151,11 @@ describe('requests with a database that hangs', () => {
     await start({ MAX_IN_FLIGHT: '40' });
     proxy!.freeze();
     const gone = many(20, () => ask('/profile'));
-    await until(() => inFlight().requests.accepted === 20);
+    await until(() => admission().requests.accepted === 20);
     for (const { socket } of gone) (socket as Socket).resetAndDestroy();
-    await until(() => inFlight().count === 0);
-    expect(inFlight().requests.accepted).toBe(20);
-    await until(() => inFlight().requests.accepted === 0);
+    await until(() => admission().count === 0);
+    expect(admission().requests.accepted).toBe(20);
+    await until(() => admission().requests.accepted === 0);
   });
 });
 
@@ -166,7 +166,7 @@ test('rejects a request that waits for a second before running ones', async () =
   await holder.query('BEGIN; LOCK TABLE users');
   const statuses = (count: number) => many(count, () => responseTo(ask('/profile')));
   const running = Promise.race(statuses(3));
-  await until(() => inFlight().requests.accepted === 3);
+  await until(() => admission().requests.accepted === 3);
   expect(await Promise.race([...statuses(1), running.then(() => 'too late')])).toMatchObject({ status: 503 });
   await holder.end();
 });
@@ -175,9 +175,9 @@ describe('bodies that have not arrived', () => {
   test('do not count as running, and return 408 after eight seconds', async () => {
     await start({});
     const waiting = await Promise.all(many(50, () => promised(1000)));
-    await until(() => inFlight().count === 50);
-    await until(() => inFlight().requests.accepted === 0);
-    expect(inFlight().uploads.used).toBe(50 * 16 * 1024);
+    await until(() => admission().count === 50);
+    await until(() => admission().requests.accepted === 0);
+    expect(admission().uploads.used).toBe(50 * 16 * 1024);
     expect(await responseTo(ask('/profile'))).toMatchObject({ status: 200 });
     const texts = await Promise.all(
       waiting.map(async (socket) => {
@@ -188,15 +188,15 @@ describe('bodies that have not arrived', () => {
       }),
     );
     expect(new Set(texts)).toEqual(new Set(['HTTP/1.1 408']));
-    await until(() => inFlight().uploads.used === 0);
+    await until(() => admission().uploads.used === 0);
   });
 
   test('may fill three quarters of the limit from one IP address, while another can still upload', async () => {
     await start({});
-    const { uploads } = inFlight();
+    const { uploads } = admission();
     const most = (uploads.total * 3) / 4 / MAX_BODY_BYTES;
     await Promise.all(many(most, () => promised(MAX_BODY_BYTES)));
-    await until(() => inFlight().count === most);
+    await until(() => admission().count === most);
     const rejected = await promised(MAX_BODY_BYTES);
     const [data] = (await once(rejected, 'data')) as [Buffer];
     expect(data.toString()).toMatch(/^HTTP\/1.1 503 [^]*Connection: close[^]*service unavailable/);
@@ -208,13 +208,13 @@ describe('bodies that have not arrived', () => {
   test('wait for their turn once they have arrived', async () => {
     await start({ MAX_IN_FLIGHT: '4' });
     const socket = await promised('title=x'.length);
-    await until(() => inFlight().uploads.used > 0);
+    await until(() => admission().uploads.used > 0);
     proxy!.freeze();
     many(3, () => ask('/profile'));
-    await until(() => inFlight().requests.accepted === 3);
+    await until(() => admission().requests.accepted === 3);
     socket.write('title=x');
     expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 503 /);
-    expect(inFlight().uploads.used).toBe(0);
+    expect(admission().uploads.used).toBe(0);
   });
 
   test.each(['GET', 'POST'])(
@@ -224,10 +224,10 @@ describe('bodies that have not arrived', () => {
       user = user.with('no key') as Actor;
       const socket = await promised(5, { method });
       await once(socket, 'data');
-      await until(() => inFlight().count === 0);
-      expect(inFlight().uploads.used).toBe(16 * 1024);
+      await until(() => admission().count === 0);
+      expect(admission().uploads.used).toBe(16 * 1024);
       socket.write('12345');
-      await until(() => inFlight().uploads.used === 0);
+      await until(() => admission().uploads.used === 0);
       expect(socket.destroyed).toBe(false);
     },
   );
@@ -236,9 +236,9 @@ describe('bodies that have not arrived', () => {
     await start({});
     const begun = await Promise.all(many(20, () => promised(400_000)));
     for (const socket of begun) socket.write('x'.repeat(100_000));
-    await until(() => inFlight().count === 20);
+    await until(() => admission().count === 20);
     for (const socket of begun) socket.resetAndDestroy();
-    await until(() => inFlight().count === 0 && inFlight().uploads.used === 0);
+    await until(() => admission().count === 0 && admission().uploads.used === 0);
   });
 });
 
@@ -280,7 +280,7 @@ describe('bodies in tiny chunks', () => {
     socket.write('not a chunk\r\n');
     await once(socket, 'close');
     expect(broken).not.toHaveBeenCalled();
-    await until(() => inFlight().uploads.used === 0);
+    await until(() => admission().uploads.used === 0);
   });
 });
 
@@ -318,23 +318,23 @@ test('rejects a flood beyond the queue and serves other clients', async () => {
   await start({ MAX_IN_FLIGHT: '50' });
   const quiet = await open(OTHER);
   const noisy = await Promise.all(many(250, () => open()));
-  await until(() => inFlight().connections.used === 251);
+  await until(() => admission().connections.used === 251);
   const statuses = new Set<number>();
   app!.get(RequestGate).observers.push((_, { statusCode }) => statuses.add(statusCode));
   for (const socket of noisy)
     socket.resume().write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(9));
   quiet.write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n');
   expect(String(await once(quiet, 'data'))).toMatch(/^HTTP\/1.1 200 /);
-  await until(() => inFlight().count === 0);
+  await until(() => admission().count === 0);
   expect(statuses).toEqual(new Set([200, 503]));
 });
 
 test('connections: one IP address gets three quarters, and another can connect', async () => {
   await start({ MAX_CONNECTIONS: '8' });
-  await until(() => inFlight().connections.used === 0);
+  await until(() => admission().connections.used === 0);
   const opened = await Promise.all(many(8, () => open()));
   await until(() => opened.filter(({ destroyed, readableEnded }) => destroyed || readableEnded).length === 2);
-  expect(inFlight().connections).toMatchObject({ used: 6, rejected: 2 });
+  expect(admission().connections).toMatchObject({ used: 6, rejected: 2 });
   expect(await responseTo(ask('/profile', { from: OTHER }))).toMatchObject({ status: 200 });
 });
 
@@ -374,7 +374,7 @@ describe('health checks', () => {
 
   test('have their own limit', async () => {
     await start({});
-    Object.assign(inFlight(), { health: new ConcurrencyLimit({ accepted: 4 }) });
+    Object.assign(admission(), { health: new ConcurrencyLimit({ accepted: 4 }) });
     const socket = await open();
     let text = '';
     socket.on('data', (data) => (text += data.toString()));
@@ -387,7 +387,7 @@ describe('health checks', () => {
       '200',
       '503',
     ]);
-    expect(inFlight().requests.rejected).toBe(0);
+    expect(admission().requests.rejected).toBe(0);
   });
 
   test('do not query the database', async () => {
@@ -400,16 +400,16 @@ describe('health checks', () => {
     await start({ MAX_IN_FLIGHT: '4' });
     proxy!.freeze();
     many(5, () => ask('/profile'));
-    await until(() => inFlight().requests.rejected > 0);
+    await until(() => admission().requests.rejected > 0);
     const statuses = async (seconds: number) => {
-      Object.assign(inFlight().requests, { rejectingSince: performance.now() - seconds * 1000 });
+      Object.assign(admission().requests, { rejectingSince: performance.now() - seconds * 1000 });
       return [(await health('ready')).status, (await health('live')).status];
     };
     expect(await statuses(10)).toEqual([200, 200]);
     expect(await statuses(30)).toEqual([503, 200]);
     expect(await statuses(130)).toEqual([503, 503]);
     proxy!.thaw();
-    await until(() => inFlight().requests.accepted === 0);
+    await until(() => admission().requests.accepted === 0);
     expect([await health('ready'), await health('live')]).toMatchObject([{ status: 200 }, { status: 200 }]);
   });
 
@@ -417,7 +417,7 @@ describe('health checks', () => {
     await start({ LOG_LEVEL: 'debug' });
     logged.splice(0);
     await health();
-    app!.get(RequestGate).draining = true;
+    app!.get(RequestGate).isDraining = true;
     expect(await health()).toMatchObject({ status: 503 });
     await until(() => logged.filter((line) => line.includes('/health/ready')).length === 2);
     const lines = logged.map(

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await make.key({ owner: user, text: KEY });
 });
 
-const inFlight = (app: NestExpressApplication) => app.get(RequestGate).inFlight;
+const admission = (app: NestExpressApplication) => app.get(RequestGate).admission;
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
 const post = (head: string, body = '') =>
   `POST /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${KEY}\r\n` +
@@ -93,7 +93,7 @@ test('sends no second response for a body that breaks after its response', async
 
 test('serves nothing after a response that closes the connection', async () => {
   const app = await openApp();
-  app.get(RequestGate).draining = true;
+  app.get(RequestGate).isDraining = true;
   const write = (title: string) => post(`Content-Length: ${title.length + 6}`, `title=${title}`);
   expect(await responsesTo(write('First') + write('Second'), { app })).toEqual([200]);
   expect(await sql('SELECT title FROM collections')).toEqual([{ title: 'First' }]);
@@ -132,7 +132,7 @@ async function lose(app: NestExpressApplication, loss: (socket: Socket) => unkno
 describe.each(LOSSES)('63 connections with nine requests each, and then %s', (_what, loss) => {
   test('release everything when they end, and report each request once', async () => {
     const app = theApp();
-    const { connections, health, requests, uploads } = inFlight(app);
+    const { connections, health, requests, uploads } = admission(app);
     // Connections of earlier tests, which may still close.
     const others = connections.used;
     const asked = new Set<IncomingMessage>();
@@ -143,7 +143,7 @@ describe.each(LOSSES)('63 connections with nine requests each, and then %s', (_w
     const listen = (req: IncomingMessage) => void asked.add(req);
     server.on('request', listen);
     await lose(app, loss, 63);
-    await until(() => connections.used <= others && inFlight(app).count === 0);
+    await until(() => connections.used <= others && admission(app).count === 0);
     await until(() => requests.accepted + health.accepted + uploads.used === 0);
     server.off('request', listen);
     observers.pop();
@@ -161,10 +161,10 @@ const beforeNode24 = runIf(
 );
 beforeNode24.test('control: without a listener on the socket, pipelined requests never end', async () => {
   const app = await openApp();
-  Object.assign(inFlight(app), { disconnect: () => undefined });
+  Object.assign(admission(app), { disconnect: () => undefined });
   await lose(app, (socket) => socket.resetAndDestroy(), 12);
   await sleep(500);
-  expect(inFlight(app).count).toBeGreaterThan(12);
+  expect(admission(app).count).toBeGreaterThan(12);
   await app.close();
 });
 
@@ -179,8 +179,8 @@ test('a listener for the end of a response is called for pipelined ones', async 
   });
   await lose(app, (socket) => socket.resetAndDestroy(), 20);
   // A busy server accepts some of the connections after they were reset, and still reads their requests.
-  await until(() => accepted === 20 && inFlight(app).connections.used === 0);
-  await until(() => inFlight(app).count === 0 && closed >= begun);
+  await until(() => accepted === 20 && admission(app).connections.used === 0);
+  await until(() => admission(app).count === 0 && closed >= begun);
   // The pause would show a request that closes twice.
   await sleep(50);
   expect(closed).toBe(begun);

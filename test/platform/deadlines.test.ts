@@ -23,7 +23,7 @@ afterEach(async () => {
 /** The deadlines of requests are checked every 100 ms. */
 function advance(milliseconds: number): void {
   theClock().advance(milliseconds);
-  app!.get(RequestGate).inFlight['sweep']();
+  app!.get(RequestGate).admission['sweep']();
 }
 
 test.each([
@@ -98,23 +98,23 @@ class HangingModule {}
 test('a request of a lost client stops counting past the deadline, even if its handler never ends', async () => {
   app = await openApp({}, { imports: [HangingModule] });
   theClock().stop();
-  const { inFlight } = app.get(RequestGate);
+  const { admission } = app.get(RequestGate);
   const { port } = app.getHttpServer().address() as AddressInfo;
   const client = connect(port, '127.0.0.1').on('error', () => undefined);
   client.write('GET /hangs HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  await until(() => inFlight.requests.running === 1);
+  await until(() => admission.requests.running === 1);
   client.resetAndDestroy();
-  await until(() => inFlight.count === 0);
+  await until(() => admission.count === 0);
   advance(2299);
-  expect(inFlight.requests.running).toBe(1);
+  expect(admission.requests.running).toBe(1);
   advance(1);
-  await until(() => inFlight.requests.running === 0);
+  await until(() => admission.requests.running === 0);
 });
 
 test('closes the connection of a body that does not arrive after its early response', async () => {
   app = await openApp();
   theClock().stop();
-  const { uploads } = app.get(RequestGate).inFlight;
+  const { uploads } = app.get(RequestGate).admission;
   const { port } = app.getHttpServer().address() as AddressInfo;
   const client = connect(port, '127.0.0.1').on('error', () => undefined);
   client.write('POST /collections HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx');

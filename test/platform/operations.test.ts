@@ -64,12 +64,12 @@ test('health checks', async () => {
 
 test('is not ready until startup is complete', async () => {
   const gate = theApp().get(RequestGate);
-  gate.starting = true;
+  gate.isStarting = true;
   try {
     expect(await anonymous.get('/health/ready')).toEqual(failure(503, 'service unavailable'));
     expect(await anonymous.get('/health/live')).toEqual(ok({ status: 'ok' }));
   } finally {
-    gate.starting = false;
+    gate.isStarting = false;
   }
 });
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { fixedHeaders, OutgoingResponse } from '../../src/platform/output/response';
+import { createDefaultHeaders, OutgoingResponse } from '../../src/platform/output/response';
 
 const WRITTEN_FOR = 'Node 20.20, 22.23 and 24.21';
 const WHAT_TO_DO = `src/platform/output/response.ts uses a private part of Node as in ${WRITTEN_FOR}:
@@ -56,7 +56,7 @@ describe(`writes headers like ${WRITTEN_FOR}`, () => {
     ['pieces', (res) => void (res.setHeader('X-A', 'b').write('one, '), res.end('two'))],
     ['an empty chunk', (res) => void (res.setHeader('X-A', 'b').write(''), res.end())],
   ];
-  const fixed = fixedHeaders({ 'X-Fixed': 'always', 'X-A': 'unless it is given' });
+  const fixed = createDefaultHeaders({ 'X-Fixed': 'always', 'X-A': 'unless it is given' });
 
   test.each(responses)('%s', async (...[, work, method]) => {
     const byNode = await sentBy(ServerResponse, work, method);
@@ -109,7 +109,7 @@ describe('rejects line breaks in values', () => {
     ['X-A', ATTACK],
     [`X-A: b\r\nSet-Cookie`, 'c'],
   ])('a fixed header: %j', (name, value) => {
-    expect(() => fixedHeaders({ [name]: value })).toThrow();
+    expect(() => createDefaultHeaders({ [name]: value })).toThrow();
   });
 });
 

@@ -39,9 +39,9 @@ class SlowRequest {
   /** Waits until the service has received the text. */
   async send(text: string): Promise<void> {
     this.socket.write(text);
-    const { inFlight } = this.app.get(RequestGate);
+    const { admission } = this.app.get(RequestGate);
     await until(() =>
-      inFlight['exchanges'].some(
+      admission['inFlight'].some(
         ({ req: { socket } }) =>
           socket.remotePort === this.socket.localPort && socket.bytesRead === this.socket.bytesWritten,
       ),
@@ -58,7 +58,7 @@ async function begin(app: NestExpressApplication, head: string): Promise<SlowReq
 /** Advances the clock, and checks the deadlines, which a timer does otherwise. */
 function advance(milliseconds: number): void {
   theClock().advance(milliseconds);
-  for (const app of [theApp(), lenient]) app.get(RequestGate).inFlight['sweep']();
+  for (const app of [theApp(), lenient]) app.get(RequestGate).admission['sweep']();
 }
 
 test('rejects a body that does not arrive within 8 seconds, and serves other clients in the meantime', async () => {

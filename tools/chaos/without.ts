@@ -8,7 +8,7 @@ import { Client } from 'pg';
 import * as client from '../../src/platform/database/client';
 import { connectionOptions } from '../../src/platform/database/data-source';
 import * as sqlstates from '../../src/platform/database/sqlstates';
-import { Admission } from '../../src/platform/server/in-flight';
+import { Admission } from '../../src/platform/server/admission';
 import { Database } from '../../src/platform/database/database';
 import { statement } from '../../src/platform/database/statement';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';

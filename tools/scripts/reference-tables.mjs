@@ -52,7 +52,7 @@ const fillPlaces = (page, tables) =>
 export function limitsPage(page) {
   const { Settings } = of('platform/config/settings');
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
-  const [flight, front] = ['in-flight', 'request-gate'].map((name) => of(`platform/server/${name}`));
+  const [admission, front] = ['admission', 'request-gate'].map((name) => of(`platform/server/${name}`));
   const { MAX_BODY_BYTES, MAX_FORM_BYTES, MAX_FIELDS } = of('platform/input/body');
   const { MAX_SMALL_RECORDS, MAX_SMALL_BYTES } = of('operator/import/import-size');
   const { QUEUES, MAX_WAIT_MS, MAX_BUFFERED_BYTES } = of('operator/import/import-limits');
@@ -79,12 +79,12 @@ export function limitsPage(page) {
       ],
       [
         code('uploads'),
-        kib(flight.MAX_UPLOAD_BYTES),
+        kib(admission.MAX_UPLOAD_BYTES),
         'bytes of request bodies that are arriving, by `Content-Length`, at least 16 KiB each',
       ],
       [
         code('health'),
-        number(flight.MAX_HEALTH),
+        number(admission.MAX_HEALTH),
         'requests for `/health/live` and `/health/ready`, which never wait for other requests',
       ],
       [code('connections'), `${number(MAX_CONNECTIONS)}, set by \`MAX_CONNECTIONS\``, 'open connections'],
@@ -93,13 +93,13 @@ export function limitsPage(page) {
       ['limit', 'value'],
       ['requests in flight on one connection', number(front.MAX_PIPELINED)],
       ['running requests of one IP address, while others send requests', number(concurrency.PER_CLIENT)],
-      ['wait before a request starts', seconds(flight.WAIT_TIMEOUT_MS)],
+      ['wait before a request starts', seconds(admission.WAIT_TIMEOUT_MS)],
       ['files that one IP address downloads from a local folder at a time', number(files.FILES_EACH)],
       ['files that all clients download from a local folder at a time', 'a quarter of `MAX_CONNECTIONS`'],
       ['wait before a download starts', seconds(files.MAX_WAIT_MS)],
       [
         'minimum read rate of a long response',
-        `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT_MS)}`,
+        `${kib(admission.MIN_READ_BYTES)} in ${seconds(admission.READ_TIMEOUT_MS)}`,
       ],
     ),
   };
@@ -122,9 +122,9 @@ ${limits(
   ['URL', kib(of('platform/server/express.adapter').MAX_HEADER_BYTES), '414'],
   ['total size of the headers', kib(of('platform/server/express.adapter').MAX_HEADER_BYTES), '431'],
   ['headers', number(front.MAX_HEADERS), '431'],
-  ['time to receive a body', seconds(flight.BODY_TIMEOUT_MS), '408'],
-  ['time to respond', seconds(flight.RESPONSE_TIMEOUT_MS), '503'],
-  ['time without reading a response', seconds(flight.READ_TIMEOUT_MS), 'the connection is closed'],
+  ['time to receive a body', seconds(admission.BODY_TIMEOUT_MS), '408'],
+  ['time to respond', seconds(admission.RESPONSE_TIMEOUT_MS), '503'],
+  ['time without reading a response', seconds(admission.READ_TIMEOUT_MS), 'the connection is closed'],
 )}
 
 ## Texts and lists

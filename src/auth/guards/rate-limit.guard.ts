@@ -99,6 +99,6 @@ export class RateLimitGuard extends ThrottlerGuard {
 
 function collectKeys(req: Request, isSignIn: boolean): RateLimitKeys {
   if (req.user) return rateLimitKeys(req.user as Credential);
-  const { network } = req.exchange.client;
+  const { network } = req.inFlight.client;
   return isSignIn ? { 'sign-in': network, default: network } : { address: network, default: network };
 }

@@ -51,7 +51,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
 
   add(use: ApiKeyUse, req?: Request): void {
     if (use.requests++ > 0) return;
-    use.network = req?.exchange.client.networkPrefix('site') || null;
+    use.network = req?.inFlight.client.networkPrefix('site') || null;
     if (!this.writer.add(use)) use.requests = 0;
   }
 

@@ -113,7 +113,7 @@ export class SessionsService {
     { id_token, password_hash }: Proof = {},
   ): Promise<string> {
     const token = randomToken();
-    const network = res.req.exchange.client.networkPrefix('site') || null;
+    const network = res.req.inFlight.client.networkPrefix('site') || null;
     const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
     await this.database.transaction(async (db) => {
       // The lock makes a concurrent change of the password or an erasure wait, and then end this session too.

@@ -66,7 +66,7 @@ export class SetupService {
 
   /** Returns the seconds to wait, or whether the code is right; wrong ones are limited like passwords. */
   async check(code: string, req: Request): Promise<{ isRight: boolean; seconds?: number }> {
-    const subjects = [setupSubject, networkSubject(req.exchange.client.network)] as const;
+    const subjects = [setupSubject, networkSubject(req.inFlight.client.network)] as const;
     const seconds = await this.attempts.reserve([...subjects]);
     if (seconds > 0) return { isRight: false, seconds };
     const [own, given] = [hashSetupCode(await this.code()), hashSetupCode(code)];

@@ -50,7 +50,7 @@ export class SignInService {
 
   /** An unknown name and a wrong password get the same response after the same time. */
   async signIn(name: string, password: string, req: Request): Promise<SignIn> {
-    const { client } = req.exchange;
+    const { client } = req.inFlight;
     const account = (await this.database.row(ACCOUNT, { name }))!;
     const { id, password_hash } = account;
     const failed = (reason: 'wrong' | 'wait') =>

@@ -135,7 +135,7 @@ export class AccountController {
       return this.page(visitor, { draft: { problems: { 'new-password': problem }, status: 400 } });
     const failure = await this.confirm(form, visitor, req);
     if (failure) return this.failed(visitor, failure);
-    const password_hash = await this.passwords.hash(req.exchange.client, password);
+    const password_hash = await this.passwords.hash(req.inFlight.client, password);
     await this.accounts.changePassword(visitor.user.id, password_hash, visitor.token);
     this.record('user.password_set', visitor);
     return seeOther(ACCOUNT_PATH, {
@@ -176,7 +176,7 @@ export class AccountController {
       Number(until) > this.clock.now()
     ) {
       const { id: user_id } = visitor.user;
-      req.exchange.takesLong();
+      req.inFlight.removeDeadline();
       const erased = await this.erasure.erase(await this.people.verified(user_id));
       this.events.record('user.erased', visitor.by, { counts: withoutZeros(erased), user_id });
       await this.visitors.signOut(visitor, res);

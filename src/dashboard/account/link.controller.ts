@@ -70,7 +70,7 @@ export class LinkController {
     const password = needsPassword ? (form.text('new_password') ?? '') : undefined;
     const problem = password === undefined ? undefined : problemOfNewPassword(password);
     if (problem !== undefined) return this.page(link, token, visitor, { status: 400, problem });
-    const { client } = req.exchange;
+    const { client } = req.inFlight;
     const password_hash = password === undefined ? undefined : await this.passwords.hash(client, password);
     const entered = await this.enter(link, password_hash);
     if (typeof entered === 'string')

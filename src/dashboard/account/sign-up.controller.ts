@@ -73,7 +73,7 @@ export class SignUpController {
     };
     if (hasProblems(problems)) return formPage(visitor, { return_to, email, username, problems });
     if (!(await this.requests.areSent())) return this.contact();
-    const password_hash = await this.passwords.hash(req.exchange.client, password);
+    const password_hash = await this.passwords.hash(req.inFlight.client, password);
     this.returnPath.store(res, return_to);
     this.requests.signUp({ email, username, password_hash, browser_hash: sha256(visitor.token) });
     return sentPage(

@@ -28,7 +28,7 @@ export class Visitors {
   async of(req: Request, res: Response): Promise<Visitor> {
     const token = this.readToken(req);
     if (this.settings.TRUSTED_IDENTITY_HEADER) {
-      const name = req.exchange.connection.isTrusted
+      const name = req.inFlight.connection.isTrusted
         ? req.headers[this.settings.TRUSTED_IDENTITY_HEADER.toLowerCase()]
         : undefined;
       if (typeof name !== 'string' || name === '') return this.anonymous(token, res);

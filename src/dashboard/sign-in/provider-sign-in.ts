@@ -47,8 +47,8 @@ export class ProviderSignIn {
   /** Returns the URL at the provider. */
   async begin(req: Request, res: Response, visitor: Visitor, purpose: Purpose): Promise<string> {
     // The provider may need longer than the deadline of a response; it has a separate timeout.
-    req.exchange.takesLong();
-    const { url, request } = await this.provider.begin(req.exchange.client, purpose.confirms !== undefined);
+    req.inFlight.removeDeadline();
+    const { url, request } = await this.provider.begin(req.inFlight.client, purpose.confirms !== undefined);
     const return_to = purpose.return_to.length > MAX_RETURN_TO ? '/user/settings' : purpose.return_to;
     visitor.remember();
     this.store(res, visitor, REQUEST, { ...purpose, return_to, request });

@@ -75,13 +75,13 @@ export class ProviderController {
       return this.problem('You are no longer signed in as the user who connects the account.', reference);
     if (confirms !== undefined && confirms !== visitor.user?.id)
       return this.problem('You are no longer signed in as the user who signs in again.', reference);
-    req.exchange.takesLong();
+    req.inFlight.removeDeadline();
     const query = new URL(req.originalUrl, 'http://here.invalid').search;
     let account: ProviderAccount;
     try {
       const isNew = async (one: Pick<ProviderAccount, 'issuer' | 'subject'>) =>
         !(await this.identities.isKnown(one));
-      account = await this.provider.finish(req.exchange.client, query, request, isNew);
+      account = await this.provider.finish(req.inFlight.client, query, request, isNew);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       return this.problem(

@@ -101,8 +101,8 @@ export class SignInController {
     const id_token = await this.visitors.signOut(visitor, res);
     if (!this.provider.isConfigured) return seeOther('/');
     if (id_token === undefined) return seeOther(SIGNED_OUT_PATH);
-    req.exchange.takesLong();
-    const url = await this.provider.endSessionUrl(req.exchange.client, id_token);
+    req.inFlight.removeDeadline();
+    const url = await this.provider.endSessionUrl(req.inFlight.client, id_token);
     if (!url) return seeOther(SIGNED_OUT_PATH);
     // Other origins aren't in the Content-Security-Policy of the page whose form was sent, so browsers wouldn't follow.
     return url.origin === this.provider.origin

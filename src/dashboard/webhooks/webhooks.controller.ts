@@ -78,8 +78,8 @@ export class WebhooksController {
     @PathId('webhook_id') id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    req.exchange.takesLong();
-    return sent(id, await this.own.test(visitor.user.id, id, req.exchange.client));
+    req.inFlight.removeDeadline();
+    return sent(id, await this.own.test(visitor.user.id, id, req.inFlight.client));
   }
 
   @Post(':webhook_id/attempts/:attempt_id')
@@ -89,8 +89,8 @@ export class WebhooksController {
     @PathId('attempt_id') attempt_id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    req.exchange.takesLong();
-    return sent(id, await this.own.repeat(visitor.user.id, id, attempt_id, req.exchange.client));
+    req.inFlight.removeDeadline();
+    return sent(id, await this.own.repeat(visitor.user.id, id, attempt_id, req.inFlight.client));
   }
 
   @Get(':webhook_id/rotate')

@@ -83,13 +83,13 @@ export class MockServer {
     ));
     configured(app, interceptTraffic);
     const gate = app.get(RequestGate);
-    gate.starting = true;
+    gate.isStarting = true;
     await app.init();
     await listen(app.getHttpServer() as Server, { port: settings.PORT, host: settings.HOST }, LISTEN_OPTIONS);
     await app.get(Database).connect();
     app.get(LiveQuirks).start(quirks === 'live' ? LIVE : NO_QUIRKS);
     await app.get(ResetService).start(records);
-    gate.starting = false;
+    gate.isStarting = false;
     if (this.front) {
       this.front.forwardTo((app.getHttpServer().address() as AddressInfo).port);
       log(['Lines for a hosts file:', ...HOSTS.map((name) => `127.0.0.1 ${name}`)].join('\n'));

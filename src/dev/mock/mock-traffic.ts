@@ -36,7 +36,7 @@ export class MockTraffic {
     const template = this.paths.find(req.path);
     const query = withoutSecrets({ ...req.query });
     // A fault can delay a request for as long as the test wants.
-    req.exchange.takesLong();
+    req.inFlight.removeDeadline();
     try {
       await this.lock.enter();
     } catch (error) {

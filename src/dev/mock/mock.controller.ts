@@ -52,7 +52,7 @@ export class MockController {
   @Post('reset')
   @StreamedBody()
   async reset(@Req() req: Request) {
-    req.exchange.takesLong();
+    req.inFlight.removeDeadline();
     try {
       await this.resets.reset(await readText(req));
     } catch (error) {

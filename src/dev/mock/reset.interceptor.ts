@@ -10,7 +10,7 @@ export class ResetInterceptor implements NestInterceptor {
 
   async intercept(context: ExecutionContext, next: CallHandler) {
     // A reset can take longer than the deadline of a request.
-    context.switchToHttp().getRequest<Request>().exchange.takesLong();
+    context.switchToHttp().getRequest<Request>().inFlight.removeDeadline();
     await this.lock.enter();
     return next.handle().pipe(finalize(() => this.lock.leave()));
   }

@@ -52,21 +52,21 @@ export class ImportController {
         throw apiError(415, 'unsupported media type');
       }
       requireUtf8(req);
-      req.exchange.takesLong();
+      req.inFlight.removeDeadline();
       const broken = new AbortController();
       // Cancels the import when the connection closes: a part of a body must not be imported.
       res.once('close', () => broken.abort());
       const sent = {
         source: withoutStalls(req),
         length: Number(req.headers['content-length'] ?? 0),
-        client: req.exchange.client,
+        client: req.inFlight.client,
         broken,
       };
       const types = await this.imports.receive(sent, operator, key);
       return { summary: summaryLines(types), types };
     } catch (error) {
       // The response doesn't wait for the rest of the body.
-      if (!req.complete) req.exchange.connection.closeAfter(res);
+      if (!req.complete) req.inFlight.connection.closeAfter(res);
       // A client that disconnects isn't an error of the service.
       throw error === req.errored ? serviceUnavailable() : importError(error);
     }

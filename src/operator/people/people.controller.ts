@@ -97,7 +97,7 @@ export class PeopleController {
   }
 
   private async erased(req: Request, by: Actor, person: Person): Promise<ErasedResponse> {
-    req.exchange.takesLong();
+    req.inFlight.removeDeadline();
     const erased = await this.erasure.erase(person);
     const counts = withoutZeros(erased);
     this.events.record('user.erased', by, { counts, user_id: person.user_id ?? undefined });

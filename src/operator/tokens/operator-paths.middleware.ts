@@ -18,7 +18,7 @@ export class OperatorPathsMiddleware implements NestMiddleware {
   async use(req: Request, res: Response, next: NextFunction): Promise<void> {
     if (await this.tokens.exist()) return next();
     // The response doesn't wait for the rest of the body, which may be an import.
-    if (!req.complete) req.exchange.connection.closeAfter(res);
+    if (!req.complete) req.inFlight.connection.closeAfter(res);
     // The request doesn't reach the guard that would count it.
     await this.limits.chargeAddress(req, res);
     throw apiError(404, 'invalid api endpoint');

@@ -31,7 +31,7 @@ export class OperatorGuard implements CanActivate {
       return true;
     } catch (error) {
       // The response doesn't wait for the rest of the body, which may be an import.
-      if (!req.complete) req.exchange.connection.closeAfter(res);
+      if (!req.complete) req.inFlight.connection.closeAfter(res);
       throw error;
     }
   }

@@ -85,7 +85,7 @@ async function readFields(req: Request, limit: number): Promise<Values | undefin
   requireUtf8(req);
   // raw-body would reject the body only after MAX_BODY_BYTES of it have arrived.
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw apiError(413, 'request too large');
-  const body = await req.exchange.receive(() => readBytes(req, limit));
+  const body = await req.inFlight.receive(() => readBytes(req, limit));
   if (body.length === 0) return undefined;
   if (!parser) throw apiError(415, 'unsupported media type');
   return parser(body, req);

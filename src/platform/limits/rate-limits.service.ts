@@ -36,7 +36,7 @@ export class RateLimitsService {
   /** Counts a request for its IP address. */
   async chargeAddress(req: IncomingMessage, res: ServerResponse): Promise<Charge | undefined> {
     if (!this.rates) return undefined;
-    const charge = createCharge('address', req.exchange.client.network, this.rates.address);
+    const charge = createCharge('address', req.inFlight.client.network, this.rates.address);
     await this.charge(res, charge);
     return charge;
   }
@@ -52,7 +52,7 @@ export class RateLimitsService {
   ): Promise<Found | undefined> {
     if (!this.rates) return find();
     this.check('misses', req, res);
-    const charge = createCharge('misses', `address ${req.exchange.client.network}`, this.rates.misses);
+    const charge = createCharge('misses', `address ${req.inFlight.client.network}`, this.rates.misses);
     await this.charge(res, charge, false);
     let isMissing = false;
     try {
@@ -81,7 +81,7 @@ export class RateLimitsService {
     await Promise.all(this.networks(attempts, req).map((network) => this.storage.add(network, 1)));
   }
 
-  private networks(attempts: Attempts, { exchange: { client } }: IncomingMessage): Charge[] {
+  private networks(attempts: Attempts, { inFlight: { client } }: IncomingMessage): Charge[] {
     if (!this.rates) return [];
     const { count, period_ms } = this.rates[attempts];
     return (['site', 'provider'] as const).map((network) =>

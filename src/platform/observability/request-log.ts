@@ -28,7 +28,7 @@ export class RequestLog {
     const level = typeof path === 'string' && path.startsWith(HEALTH_PATH) ? 'debug' : 'info';
     if (!this.logger.isLevelEnabled(level)) return;
     const isRejected = res.statusCode === 429 || res.statusCode === 503;
-    if (isRejected && !this.isFirstRejection(req.exchange.client.network)) return;
+    if (isRejected && !this.isFirstRejection(req.inFlight.client.network)) return;
     const trace_id = req.traceId ?? traceIdIn(req.headers.traceparent);
     this.write(
       `{"level":"${level}","time":"${new Date().toISOString()}","request_id":"${req.id}",` +

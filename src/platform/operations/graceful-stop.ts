@@ -6,7 +6,7 @@ import { Settings } from '../config/settings';
 import { RequestGate } from '../server/request-gate';
 
 const POLL_INTERVAL_MS = 50;
-// Longer than the deadlines of requests: see in-flight.ts.
+// Longer than the deadlines of requests: see admission.ts.
 const CLOSE_TIMEOUT_MS = 5000;
 
 /**
@@ -16,13 +16,13 @@ const CLOSE_TIMEOUT_MS = 5000;
 export async function gracefulStop(app: INestApplication, closeTimeoutMs = CLOSE_TIMEOUT_MS): Promise<void> {
   const { DRAIN_SECONDS = 0 } = app.get(Settings);
   const gate = app.get(RequestGate);
-  gate.draining = true;
+  gate.isDraining = true;
   await sleep(DRAIN_SECONDS * 1000);
   const server = app.getHttpServer() as Server;
   const closed = new Promise((resolve) => server.close(resolve));
   const clock = app.get(Clock);
   const deadline = clock.monotonic() + closeTimeoutMs;
-  while (gate.inFlight.count > 0 && clock.monotonic() < deadline) {
+  while (gate.admission.count > 0 && clock.monotonic() < deadline) {
     await sleep(POLL_INTERVAL_MS);
     server.closeIdleConnections();
   }

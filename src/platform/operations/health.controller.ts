@@ -12,7 +12,7 @@ class HealthResponse {
   status: 'ok';
 }
 
-// Longer than any request may run: see the deadlines in server/in-flight.ts.
+// Longer than any request may run: see the deadlines in server/admission.ts.
 const NOT_READY_AFTER_MS = 20_000;
 const NOT_LIVE_AFTER_MS = 120_000;
 
@@ -52,13 +52,13 @@ export class HealthController {
   @ApiOkResponse({ type: HealthResponse })
   ready(): HealthResponse {
     // `connected` stays true when the database is lost later.
-    if (this.gate.starting || this.gate.draining || !this.database.connected) throw serviceUnavailable();
+    if (this.gate.isStarting || this.gate.isDraining || !this.database.connected) throw serviceUnavailable();
     if (this.descriptors.areShort) throw serviceUnavailable();
     return this.okUnlessStuckFor(NOT_READY_AFTER_MS);
   }
 
   private okUnlessStuckFor(ms: number): HealthResponse {
-    if (this.gate.inFlight.requests.stuckFor > ms) throw serviceUnavailable();
+    if (this.gate.admission.requests.stuckFor > ms) throw serviceUnavailable();
     return { status: 'ok' };
   }
 }

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { type Observable, throwError } from 'rxjs';
 import { sendError, apiErrorFor } from './response';
 import { ApiError, badRequest } from '../errors/api-error';
-import { isPreflight } from './fixed-headers';
+import { isPreflight } from './default-headers';
 import { RequestLog } from '../observability/request-log';
 
 @Catch()

@@ -25,26 +25,30 @@ export class ListStreams {
   response<Row, Name extends string, Entry extends object, Head extends object = object>(
     name: Name,
     rows: RowsOrSlices<Row>,
-    entryOf: (row: Row) => Entry,
+    toEntry: (row: Row) => Entry,
     head?: Head,
   ): (Head & Record<Name, Entry[]>) | LongResponse {
-    if (Array.isArray(rows)) return { ...head, [name]: rows.map(entryOf) } as Head & Record<Name, Entry[]>;
+    if (Array.isArray(rows)) return { ...head, [name]: rows.map(toEntry) } as Head & Record<Name, Entry[]>;
     const frame = JSON.stringify({ ...head, [name]: [] });
-    return new LongResponse(this.limit, { 'Content-Type': 'application/json' }, within(frame, rows, entryOf));
+    return new LongResponse(
+      this.limit,
+      { 'Content-Type': 'application/json' },
+      streamList(frame, rows, toEntry),
+    );
   }
 }
 
-async function* within<Row>(
+async function* streamList<Row>(
   frame: string,
   slices: AsyncIterable<Row[]>,
-  entryOf: (row: Row) => object,
+  toEntry: (row: Row) => object,
 ): AsyncGenerator<string> {
   // The brackets that end the list and the response are sent at the end.
   let text = frame.slice(0, -2);
   let separator = '';
   for await (const rows of slices) {
     if (rows.length === 0) continue;
-    yield text + separator + JSON.stringify(rows.map(entryOf)).slice(1, -1);
+    yield text + separator + JSON.stringify(rows.map(toEntry)).slice(1, -1);
     separator = ',';
     text = '';
   }
@@ -77,9 +81,9 @@ export class LongResponse extends WebResponse {
   }
 
   override sendTo(res: Response): Promise<void> {
-    const { exchange } = res.req;
-    if (this.takesLong) exchange.takesLong();
-    return this.limit.run(exchange.client, AbortSignal.timeout(MAX_WAIT_MS), () => this.send(res));
+    const { inFlight } = res.req;
+    if (this.takesLong) inFlight.removeDeadline();
+    return this.limit.run(inFlight.client, AbortSignal.timeout(MAX_WAIT_MS), () => this.send(res));
   }
 
   private async send(res: Response): Promise<void> {

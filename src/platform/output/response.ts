@@ -88,7 +88,7 @@ export function sendError(
     res.destroy();
     return;
   }
-  const { connection } = res.req.exchange;
+  const { connection } = res.req.inFlight;
   // A 413 doesn't wait for the rest of the body, and after a 503 the client can send the rest of a pipeline
   // again on another connection.
   if (failure.statusCode === 413 || (failure.statusCode === 503 && connection.pending > 1))
@@ -165,12 +165,12 @@ export function headerLine(name: string, value: string | number): string {
 }
 
 /** A header of every response, formatted once. */
-export interface FixedHeader {
+export interface DefaultHeader {
   name: string;
   line: string;
 }
 
-export const fixedHeaders = (headers: Readonly<Record<string, string>>): FixedHeader[] =>
+export const createDefaultHeaders = (headers: Readonly<Record<string, string>>): DefaultHeader[] =>
   Object.entries(headers).map(([name, value]) => {
     validateHeaderName(name);
     return { name: name.toLowerCase(), line: headerLine(name, value) };
@@ -196,7 +196,7 @@ function sendEnded(): void {
 export class OutgoingResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
-  override defaultHeaders: readonly FixedHeader[] = [];
+  override defaultHeaders: readonly DefaultHeader[] = [];
   override requestsLeft = Infinity;
   /** The body of a response that is sent at the end of the tick. */
   body: string | Buffer | undefined;
@@ -249,7 +249,7 @@ export class OutgoingResponse<
   override writeHead(...head: [status: number, ...unknown[]]): this {
     // The rest of a chunked body isn't needed, and its length is unknown.
     if (!this.req.complete && 'transfer-encoding' in this.req.headers)
-      this.req.exchange.connection.closeAfter(this);
+      this.req.inFlight.connection.closeAfter(this);
     return super.writeHead(...(head as [number]));
   }
 

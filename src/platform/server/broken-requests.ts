@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import { type FixedHeader, headerLine, sendApiError } from '../output/response';
+import { type DefaultHeader, headerLine, sendApiError } from '../output/response';
 import { ApiError, apiError } from '../errors/api-error';
 import type { Counter } from 'prom-client';
 import type { MetricsRegistry } from '../observability/metrics-registry';
@@ -30,7 +30,7 @@ export class BrokenRequests {
   private readonly rejected: Counter<'status'>;
 
   constructor(
-    private readonly fixed: readonly FixedHeader[],
+    private readonly defaultHeaders: readonly DefaultHeader[],
     metrics: MetricsRegistry,
   ) {
     this.rejected = metrics.counter(
@@ -75,7 +75,7 @@ export class BrokenRequests {
       ...headers,
     };
     const head =
-      this.fixed.map(({ line }) => line).join('') +
+      this.defaultHeaders.map(({ line }) => line).join('') +
       Object.entries(own)
         .map(([name, value]) => headerLine(name, value))
         .join('');

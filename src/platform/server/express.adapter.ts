@@ -15,8 +15,8 @@ function nativeClasses(app: express.Express) {
   class Request extends http.IncomingMessage {
     /** Called by Node for each chunk of the body. */
     override push(piece: Buffer | null): boolean {
-      // Without an exchange the request is ignored.
-      if (piece !== null && !this.exchange?.chunkReceived(piece.length)) return false;
+      // Without `inFlight` the request is ignored.
+      if (piece !== null && !this.inFlight?.chunkReceived(piece.length)) return false;
       return super.push(piece);
     }
   }
@@ -62,7 +62,7 @@ export class GamewharfAdapter extends ExpressAdapter {
       requireHostHeader: false,
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: 8 * SECOND_MS,
-      // in-flight.ts has the timeout of bodies.
+      // admission.ts has the timeout of bodies.
       requestTimeout: 0,
       keepAliveTimeout: 65 * SECOND_MS,
       connectionsCheckingInterval: SECOND_MS,
@@ -80,15 +80,15 @@ export class GamewharfAdapter extends ExpressAdapter {
     const app = this.getInstance<express.Express>();
     const server = this.httpServer as http.Server;
     const isTrusted = app.get('trust proxy fn') as (address: string, distance: number) => boolean;
-    const { inFlight, brokenRequests } = gate;
+    const { admission: admission, brokenRequests } = gate;
     server.on('request', gate.before(app));
     server.on('connection', (socket: ClientSocket) =>
-      inFlight.connect(socket, isTrusted(socket.remoteAddress ?? '', 0)),
+      admission.connect(socket, isTrusted(socket.remoteAddress ?? '', 0)),
     );
     server.on('clientError', (error, socket) => brokenRequests.respond(error, socket as ClientSocket));
     server.on('connect', (_req, socket) => brokenRequests.rejectConnect(socket as ClientSocket));
-    server.on('listening', () => inFlight.start());
-    server.on('close', () => inFlight.stop());
+    server.on('listening', () => admission.start());
+    server.on('close', () => admission.stop());
   }
 
   /** For Express, middleware of `forRoutes()` is a route. An unknown path must not count as one with a handler. */

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../config/clock';
 import { Settings } from '../config/settings';
-import { type FixedHeader, fixedHeaders, sendApiError } from '../output/response';
+import { createDefaultHeaders, type DefaultHeader, sendApiError } from '../output/response';
 import { BrokenRequests } from './broken-requests';
 import { Descriptors } from './descriptors';
 import { ApiError, apiError, serviceUnavailable } from '../errors/api-error';
-import { allowAnyOrigin, isPreflight, SECURITY_HEADERS } from '../output/fixed-headers';
-import { Admission } from './in-flight';
+import { allowAnyOrigin, isPreflight, SECURITY_HEADERS } from '../output/default-headers';
+import { Admission } from './admission';
 import { MetricsRegistry } from '../observability/metrics-registry';
 import type { ClientSocket } from './connection';
 import type { Handler, Observer } from '../observability/hooks';
@@ -26,11 +26,11 @@ export class RequestGate {
   /** Wraps a request in a span when tracing is on. */
   trace = (req: IncomingMessage, res: ServerResponse, next: Handler) => next(req, res);
   /** The service isn't ready yet, because the demo store is being created. */
-  starting = false;
-  draining = false;
-  readonly inFlight: Admission;
+  isStarting = false;
+  isDraining = false;
+  readonly admission: Admission;
   readonly brokenRequests: BrokenRequests;
-  private readonly fixed: FixedHeader[];
+  private readonly defaultHeaders: DefaultHeader[];
   private readonly pipelined = { rejected: 0 };
 
   constructor(
@@ -42,14 +42,14 @@ export class RequestGate {
   ) {
     this.observers = [log.completed];
     const limits = { requests: settings.MAX_IN_FLIGHT, connections: descriptors.maxConnections };
-    this.inFlight = new Admission(limits, this.observers, clock);
-    this.fixed = fixedHeaders({
+    this.admission = new Admission(limits, this.observers, clock);
+    this.defaultHeaders = createDefaultHeaders({
       ...SECURITY_HEADERS,
       ...(settings.PUBLIC_URL?.startsWith('https:') && {
         'Strict-Transport-Security': 'max-age=63072000; includeSubDomains',
       }),
     });
-    this.brokenRequests = new BrokenRequests(this.fixed, this.metrics);
+    this.brokenRequests = new BrokenRequests(this.defaultHeaders, this.metrics);
     this.measure();
   }
 
@@ -66,20 +66,20 @@ export class RequestGate {
       const isCrowded = connection.pending >= MAX_PIPELINED;
       if (isCrowded) this.pipelined.rejected++;
       const error = isCrowded ? serviceUnavailable() : (findHeaderError(req) ?? toOriginForm(req));
-      const exchange = this.inFlight.open(req, res, connection, at);
+      const request = this.admission.open(req, res, connection, at);
       const given = req.headers['x-request-id'];
       req.id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
       res.setRequestId(req.id);
-      res.defaultHeaders = this.fixed;
-      if (error || this.draining) connection.closeAfter(res);
+      res.defaultHeaders = this.defaultHeaders;
+      if (error || this.isDraining) connection.closeAfter(res);
       if (error) sendApiError(res, error);
-      else this.inFlight.admit(exchange, () => this.trace(req, res, serve));
+      else this.admission.admit(request, () => this.trace(req, res, serve));
     };
   }
 
   private measure(): void {
-    const { requests, uploads, health, connections } = this.inFlight;
-    this.metrics.gauge('gamewharf_http_in_flight', 'Requests in flight', () => this.inFlight.count);
+    const { requests, uploads, health, connections } = this.admission;
+    this.metrics.gauge('gamewharf_http_in_flight', 'Requests in flight', () => this.admission.count);
     this.metrics.gauge('gamewharf_http_connections', 'Open client connections', () => connections.used);
     const limits = { requests, uploads, health, connections, pipelined: this.pipelined };
     this.metrics.totals(

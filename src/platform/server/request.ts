@@ -1,6 +1,6 @@
 import type { ApiError } from '../errors/api-error';
-import type { InFlightRequest } from './in-flight';
-import type { FixedHeader } from '../output/response';
+import type { InFlightRequest } from './admission';
+import type { DefaultHeader } from '../output/response';
 
 /** The unverified credential of a request. */
 export interface UnverifiedCredential {
@@ -26,7 +26,7 @@ declare module 'node:http' {
   interface IncomingMessage {
     /** X-Request-Id, from the client or generated. */
     id: string;
-    exchange: InFlightRequest;
+    inFlight: InFlightRequest;
     /** The route of Express that matched. */
     route?: { path?: unknown; methods?: Record<string, boolean> };
     /** Absent when tracing is off. */
@@ -46,7 +46,7 @@ declare module 'node:http' {
   }
   interface ServerResponse {
     /** Default headers, which the response may override. */
-    defaultHeaders: readonly FixedHeader[];
+    defaultHeaders: readonly DefaultHeader[];
     setRequestId(id: string): void;
     /** Ends the response together with the others of this tick of the event loop. */
     sendAtEndOfTick(body: string | Buffer): void;

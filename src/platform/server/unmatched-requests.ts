@@ -2,7 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { NextFunction, Request, Response } from 'express';
 import { RateLimitsService } from '../limits/rate-limits.service';
-import { isPreflight } from '../output/fixed-headers';
+import { isPreflight } from '../output/default-headers';
 
 /**
  * Counts requests that match no route toward the limit of their IP address, because no guard runs for them.

@@ -44,17 +44,17 @@ export class UploadSessionsController {
   @RequestCost(0.1)
   @StreamedBody()
   async receive(@Params() { token }: SessionRequest, @Req() req: Request): Promise<WebResponse> {
-    const { exchange } = req;
+    const { inFlight } = req;
     try {
       const id = this.sessions.idIn(token);
       const { part, size } = readContentRange(req.headers['content-range']);
       if (!part) return sessionState(await this.sessions.require(id));
       // The client decides how long it takes; the minimum transfer rate applies.
-      exchange.takesLong();
-      exchange.leave();
+      inFlight.removeDeadline();
+      inFlight.leave();
       const signal = AbortSignal.timeout(MAX_WAIT_MS);
       const session = await this.limit.run(
-        exchange.client,
+        inFlight.client,
         signal,
         () => this.receivePart(id, { part, size }, req),
         RETRY_AFTER_SECONDS,
@@ -62,7 +62,7 @@ export class UploadSessionsController {
       return isComplete(session) ? new SessionResponse(200) : sessionState(session);
     } finally {
       // The response doesn't wait for the rest of the body.
-      if (!req.complete) exchange.connection.closeAfter(req.res!);
+      if (!req.complete) inFlight.connection.closeAfter(req.res!);
     }
   }
 

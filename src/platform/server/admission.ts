@@ -36,13 +36,13 @@ type Start = Pick<Work, 'begin'> & { reject: (error: ApiError) => void };
 export class InFlightRequest implements Work {
   /** The start of the deadline for the response: the end of the body, or `at`. */
   since: number;
-  /** The index of this request in the array of exchanges. */
+  /** The index of this request in the array `inFlight`. */
   index = -1;
   state: 'waiting' | 'running' | 'outside' = 'outside';
   /** The bytes of the quota `uploads` that it uses. */
-  upload = 0;
+  uploadBytes = 0;
   /** The bytes that the connection had sent at `since`, once the response is being sent. */
-  sent = -1;
+  sentBytes = -1;
   /** The response is sent, or the connection is lost. */
   isClosed = false;
   /** The response has no deadline. */
@@ -51,16 +51,16 @@ export class InFlightRequest implements Work {
   private excessChunks = 0;
 
   constructor(
-    readonly inFlight: Admission,
+    readonly admission: Admission,
     private readonly limit: ConcurrencyLimit,
     readonly req: IncomingMessage,
     readonly res: ServerResponse,
     readonly connection: Connection,
     readonly client: Client,
     /** The time of arrival, by the monotonic clock. */
-    readonly at: number,
+    readonly arrivedAt: number,
   ) {
-    this.since = at;
+    this.since = arrivedAt;
   }
 
   /** Begins as soon as the concurrency limit allows it. */
@@ -92,8 +92,8 @@ export class InFlightRequest implements Work {
     const body = await read();
     // A closed request must not begin, because nothing would end it.
     if (this.isClosed) throw serviceUnavailable();
-    this.inFlight.endUpload(this);
-    this.since = this.inFlight.clock.monotonic();
+    this.admission.endUpload(this);
+    this.since = this.admission.clock.monotonic();
     if (this.state === 'outside') await new Promise<void>((begin, reject) => this.enter({ begin, reject }));
     return body;
   }
@@ -108,9 +108,9 @@ export class InFlightRequest implements Work {
   }
 
   /** Allows long work such as an import: the response has no deadline, and the body isn't buffered in memory. */
-  takesLong(): void {
+  removeDeadline(): void {
     this.isLong = true;
-    this.inFlight.endUpload(this);
+    this.admission.endUpload(this);
   }
 }
 
@@ -124,7 +124,7 @@ export class Admission {
   /** Requests whose response is not sent yet. */
   count = 0;
   // An array, because requests in a Set survive more garbage collections: docs/contributing/decisions/requests.md.
-  private readonly exchanges: InFlightRequest[] = [];
+  private readonly inFlight: InFlightRequest[] = [];
   private readonly clients = new Clients();
   private readonly newConnections = new NewConnections();
   private timer: NodeJS.Timeout | undefined;
@@ -154,44 +154,44 @@ export class Admission {
   open(req: IncomingMessage, res: ServerResponse, connection: Connection, at: number): InFlightRequest {
     const client = connection.isTrusted ? this.clients.ofRequest(req, connection.client) : connection.client;
     const limit = req.url!.startsWith('/health/') ? this.health : this.requests;
-    const exchange = (req.exchange = new InFlightRequest(this, limit, req, res, connection, client, at));
-    exchange.index = this.exchanges.push(exchange) - 1;
+    const request = (req.inFlight = new InFlightRequest(this, limit, req, res, connection, client, at));
+    request.index = this.inFlight.push(request) - 1;
     this.count++;
     connection.pending++;
     connection.newest = res;
-    res.on('close', () => this.close(exchange));
+    res.on('close', () => this.close(request));
     res.on('pipe', destroyWithResponse);
-    return exchange;
+    return request;
   }
 
   /** Calls `begin` when it is the request's turn. */
-  admit(exchange: InFlightRequest, begin: () => void): void {
-    const { req, res, connection } = exchange;
-    const hasQuota = !hasBody(req) || this.startUpload(exchange);
+  admit(request: InFlightRequest, begin: () => void): void {
+    const { req, res, connection } = request;
+    const hasQuota = !hasBody(req) || this.startUpload(request);
     const reject = (error: ApiError) => {
-      if (exchange.isClosed || res.writableEnded) return;
+      if (request.isClosed || res.writableEnded) return;
       // The client can send the rest of a pipeline again on another connection.
       if (!hasQuota || connection.pending > 1) connection.closeAfter(res);
       sendApiError(res, error);
     };
-    if (hasQuota) exchange.enter({ begin, reject });
+    if (hasQuota) request.enter({ begin, reject });
     else reject(serviceUnavailable());
   }
 
-  close(exchange: InFlightRequest): void {
-    if (exchange.isClosed) return;
-    exchange.isClosed = true;
+  close(request: InFlightRequest): void {
+    if (request.isClosed) return;
+    request.isClosed = true;
     this.count--;
-    const ms = this.clock.monotonic() - exchange.at;
-    for (const observer of this.observers) observer(exchange.req, exchange.res, ms);
-    exchange.connection.responseSent();
-    this.finish(exchange);
+    const ms = this.clock.monotonic() - request.arrivedAt;
+    for (const observer of this.observers) observer(request.req, request.res, ms);
+    request.connection.responseSent();
+    this.finish(request);
   }
 
-  endUpload(exchange: InFlightRequest): void {
-    if (exchange.upload === 0) return;
-    this.uploads.release(exchange.client, exchange.upload);
-    exchange.upload = 0;
+  endUpload(request: InFlightRequest): void {
+    if (request.uploadBytes === 0) return;
+    this.uploads.release(request.client, request.uploadBytes);
+    request.uploadBytes = 0;
   }
 
   start(): void {
@@ -202,26 +202,26 @@ export class Admission {
     clearInterval(this.timer);
   }
 
-  private startUpload(exchange: InFlightRequest): boolean {
-    const length = Number(exchange.req.headers['content-length'] ?? MAX_BODY_BYTES);
+  private startUpload(request: InFlightRequest): boolean {
+    const length = Number(request.req.headers['content-length'] ?? MAX_BODY_BYTES);
     const bytes = Math.min(Math.max(length, MIN_UPLOAD_BYTES), MAX_BODY_BYTES);
-    if (!this.uploads.take(exchange.client, bytes)) return false;
-    exchange.upload = bytes;
+    if (!this.uploads.take(request.client, bytes)) return false;
+    request.uploadBytes = bytes;
     return true;
   }
 
   /** A closed request runs until its handler ends, and keeps its upload while more bytes may arrive. */
-  private finish(exchange: InFlightRequest, isLate = false): void {
-    const { connection, index, req, res } = exchange;
-    if (req.complete || req.socket.destroyed) this.endUpload(exchange);
-    if (exchange.upload > 0) return;
-    if (exchange.state === 'running' && !res.writableEnded && !isLate) return;
-    exchange.leave();
+  private finish(request: InFlightRequest, isLate = false): void {
+    const { connection, index, req, res } = request;
+    if (req.complete || req.socket.destroyed) this.endUpload(request);
+    if (request.uploadBytes > 0) return;
+    if (request.state === 'running' && !res.writableEnded && !isLate) return;
+    request.leave();
     // Lets an idle connection's last request be collected.
     if (connection.newest === res && req.complete) connection.newest = undefined;
-    const last = this.exchanges.pop()!;
+    const last = this.inFlight.pop()!;
     if (last.index === index) return;
-    this.exchanges[index] = last;
+    this.inFlight[index] = last;
     last.index = index;
   }
 
@@ -229,47 +229,48 @@ export class Admission {
     this.connections.release(connection.client);
     const { newest } = connection;
     if (connection.pending > 0)
-      for (const exchange of this.exchanges.filter((one) => one.connection === connection && !one.isClosed)) {
-        const { res } = exchange;
+      for (const request of this.inFlight.filter((one) => one.connection === connection && !one.isClosed)) {
+        const { res } = request;
         // Node 20 and 22 emit `close` only for the first unsent response of a connection, later versions for all.
         if (!res.socket && !res.writableFinished)
           setImmediate((one: ServerResponse) => one.closed || one.emit('close'), res.destroy());
-        this.close(exchange);
+        this.close(request);
       }
     if (!newest) return;
     const { req } = newest;
-    if (req.exchange.upload > 0) this.finish(req.exchange);
+    if (req.inFlight.uploadBytes > 0) this.finish(req.inFlight);
     // Node doesn't end a request whose response was sent before its body arrived.
     if (!req.complete) req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
   }
 
   private sweep(): void {
     const now = this.clock.monotonic();
-    // Runs backwards, because the last exchange takes the place of a removed one.
-    for (let i = this.exchanges.length - 1; i >= 0; i--) {
-      const exchange = this.exchanges[i]!;
-      if (exchange.isClosed) {
-        this.finish(exchange, now - exchange.since >= RESPONSE_TIMEOUT_MS);
-        if (exchange.upload > 0 && now - exchange.at >= BODY_TIMEOUT_MS) exchange.req.socket.destroy();
-      } else this.enforceDeadline(exchange, now);
+    // Runs backwards, because the last request takes the place of a removed one.
+    for (let i = this.inFlight.length - 1; i >= 0; i--) {
+      const request = this.inFlight[i]!;
+      if (request.isClosed) {
+        this.finish(request, now - request.since >= RESPONSE_TIMEOUT_MS);
+        if (request.uploadBytes > 0 && now - request.arrivedAt >= BODY_TIMEOUT_MS)
+          request.req.socket.destroy();
+      } else this.enforceDeadline(request, now);
     }
     if (++this.sweeps % SWEEPS_PER_FORGETTING === 0) this.clients.forgetIdle();
   }
 
-  private enforceDeadline(exchange: InFlightRequest, now: number): void {
-    const { req, res } = exchange;
-    const waited = now - exchange.since;
+  private enforceDeadline(request: InFlightRequest, now: number): void {
+    const { req, res } = request;
+    const waited = now - request.since;
     if (res.writableEnded) {
       // The response uses memory while the client does not read it.
       if (waited > RESPONSE_TIMEOUT_MS + READ_TIMEOUT_MS) req.socket.destroy();
-    } else if (res.headersSent) enforceRate(exchange, now);
-    else if (exchange.isLong) return;
-    else if (exchange.state === 'waiting') {
-      if (waited >= WAIT_TIMEOUT_MS) exchange.leave();
+    } else if (res.headersSent) enforceRate(request, now);
+    else if (request.isLong) return;
+    else if (request.state === 'waiting') {
+      if (waited >= WAIT_TIMEOUT_MS) request.leave();
     } else if (!req.complete) {
-      exchange.since = now;
-      if (now - exchange.at < BODY_TIMEOUT_MS) return;
-      exchange.connection.closeAfter(res);
+      request.since = now;
+      if (now - request.arrivedAt < BODY_TIMEOUT_MS) return;
+      request.connection.closeAfter(res);
       sendApiError(res, apiError(408, 'request timeout'));
     } else if (waited >= RESPONSE_TIMEOUT_MS) sendApiError(res, serviceUnavailable());
   }
@@ -288,14 +289,14 @@ function destroyWithResponse(this: ServerResponse, source: Readable): void {
  * Ends the connection of a client that reads too slowly. While no data is waiting to be read, the client isn't the
  * cause.
  */
-function enforceRate(exchange: InFlightRequest, now: number): void {
-  const { socket } = exchange.req;
+function enforceRate(request: InFlightRequest, now: number): void {
+  const { socket } = request.req;
   const { writableLength } = socket;
   const sent = socket.bytesWritten - writableLength;
-  if (exchange.sent >= 0 && writableLength > 0 && sent - exchange.sent < MIN_READ_BYTES) {
-    if (now - exchange.since > READ_TIMEOUT_MS) socket.destroy();
+  if (request.sentBytes >= 0 && writableLength > 0 && sent - request.sentBytes < MIN_READ_BYTES) {
+    if (now - request.since > READ_TIMEOUT_MS) socket.destroy();
     return;
   }
-  exchange.sent = sent;
-  exchange.since = now;
+  request.sentBytes = sent;
+  request.since = now;
 }
