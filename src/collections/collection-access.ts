@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { forbidden } from '../auth/access/errors';
 import type { Database } from '../platform/database/database';
-import { bind, type BoundStatement, type RowsOf, statement } from '../platform/database/statement';
+import { bind, type BoundStatement, statement } from '../platform/database/statement';
 import { apiError } from '../platform/errors/api-error';
 
 /**
@@ -48,13 +48,13 @@ export async function writeCollection<Row extends CollectionAccess>(
   database: Database,
   user_id: number,
   collection_id: number,
-  [change, ...others]: [BoundStatement<Row>, ...BoundStatement[]],
+  change: BoundStatement<Row>,
   manager?: EntityManager,
-): Promise<{ row: Row; getRows: RowsOf }> {
+): Promise<Row> {
   const lock = bind(LOCK_COLLECTION, { collection_id, user_id });
-  const getRows = await database.execute([lock, change, ...others], manager);
+  const getRows = await database.execute([lock, change], manager);
   const [row] = getRows(change.statement);
   if (!row) throw invalidCollection();
   if (!row.editable) throw forbidden("you can't edit this collection");
-  return { row, getRows };
+  return row;
 }

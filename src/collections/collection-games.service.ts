@@ -87,21 +87,47 @@ const LONG_BLURBS = longRead<{ game_id: number; blurb: string | null }>(
   'SELECT game_id, blurb FROM collection_games WHERE collection_id = $collection_id AND game_id = ANY ($game_ids::bigint[])',
 );
 
-export const ADD_GAME = statement<CollectionAccess & { viewable: boolean }>(
+/** A write that returns the entry. Without one, `packed` is null. */
+type EntryWrite = CollectionAccess & Packed;
+
+/** A part of a WITH clause: the game, if the user may view it. */
+const GAME = `game AS (SELECT g.* FROM games g WHERE g.id = $game_id AND ${canView('g', '$user_id')})`;
+
+/**
+ * The entry that a write changed, or the stored one. It is read by the statement that writes, because a later one could
+ * find that the game has become private, after the write. The position is computed from the entries after the game,
+ * because games are added at the end.
+ */
+const writtenEntry = (changed: string, games_count: string) => `(
+  SELECT ${COLLECTION_GAME_ROW.sql}
+  FROM (
+    SELECT e.*, ${games_count} - (
+      SELECT count(*) FROM collection_games later
+      WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
+    FROM (
+      SELECT * FROM ${changed}
+      UNION ALL
+      SELECT * FROM collection_games
+      WHERE collection_id = $collection_id AND game_id = $game_id AND NOT EXISTS (SELECT FROM ${changed})) e
+    JOIN collections c ON c.id = e.collection_id) e
+  JOIN game g ON g.id = e.game_id) entry`;
+
+export const ADD_GAME = statement<EntryWrite>(
   'collection_games_add',
   `WITH ${COLLECTION},
-   game AS (SELECT g.id FROM games g WHERE g.id = $game_id AND ${canView('g', '$user_id')}),
+   ${GAME},
    added AS (
      INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
      SELECT collection.id, game.id,
        coalesce((SELECT max(e.sort_key) FROM collection_games e WHERE e.collection_id = $collection_id), 0) + 1, $blurb, $user_id
      FROM collection, game WHERE collection.editable
      ON CONFLICT (collection_id, game_id) DO NOTHING
-     RETURNING collection_id),
+     RETURNING *),
    counted AS (
      UPDATE collections c SET games_count = c.games_count + 1, updated_at = clock_timestamp()
      FROM added WHERE c.id = added.collection_id)
-   SELECT collection.editable, EXISTS (SELECT FROM game) AS viewable FROM collection`,
+   SELECT collection.editable, entry.*
+   FROM collection LEFT JOIN ${writtenEntry('added', 'c.games_count + (SELECT count(*) FROM added)')} ON true`,
 );
 
 const REMOVE_GAME = statement<CollectionAccess & { removed: boolean }>(
@@ -118,20 +144,21 @@ const REMOVE_GAME = statement<CollectionAccess & { removed: boolean }>(
 );
 
 // NULL leaves a blurb unchanged. '' clears a blurb and is never stored.
-const UPDATE_ENTRY = statement<CollectionAccess>(
+const UPDATE_ENTRY = statement<EntryWrite>(
   'collection_games_update',
   `WITH ${COLLECTION},
+   ${GAME},
    updated AS (
      UPDATE collection_games e SET blurb = nullif($blurb::text, ''),
        blurb_user_id = CASE WHEN $blurb::text <> '' THEN nullif($user_id, e.user_id) END
-     FROM collection, games g
-     WHERE e.collection_id = collection.id AND e.game_id = $game_id AND collection.editable AND $blurb::text <> coalesce(e.blurb, '')
-       AND g.id = e.game_id AND ${canView('g', '$user_id')}
-     RETURNING e.collection_id),
+     FROM collection, game
+     WHERE e.collection_id = collection.id AND e.game_id = game.id AND collection.editable AND $blurb::text <> coalesce(e.blurb, '')
+     RETURNING e.*),
    touched AS (
      UPDATE collections c SET updated_at = clock_timestamp()
      FROM updated WHERE c.id = updated.collection_id)
-   SELECT collection.editable FROM collection`,
+   SELECT collection.editable, entry.*
+   FROM collection LEFT JOIN ${writtenEntry('updated', 'c.games_count')} ON true`,
 );
 
 // The listed games get keys below all others, so that no other row is written, unless they are already in
@@ -164,19 +191,6 @@ export const REORDER_GAMES = statement<CollectionAccess>(
      FROM collection WHERE c.id = collection.id
        AND (EXISTS (SELECT FROM removed) OR EXISTS (SELECT FROM moved)))
    SELECT collection.editable FROM collection`,
-);
-
-// Counts the entries after the game to compute its position, because games are added at the end.
-export const ENTRY = longRead<Packed>(
-  'collection_game',
-  `SELECT ${COLLECTION_GAME_ROW.sql}
-   FROM (
-     SELECT e.*, c.games_count - (
-       SELECT count(*) FROM collection_games later
-       WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
-     FROM collection_games e JOIN collections c ON c.id = e.collection_id) e
-   JOIN games g ON g.id = e.game_id
-   WHERE e.collection_id = $collection_id AND e.game_id = $game_id AND ${canView('g', '$user_id')}`,
 );
 
 @Injectable()
@@ -240,18 +254,9 @@ export class CollectionGamesService {
     manager?: EntityManager,
   ): Promise<OneCollectionGameResponse> {
     const added = bind(ADD_GAME, { collection_id, user_id, game_id, blurb });
-    const entry = bind(ENTRY, { collection_id, user_id, game_id });
-    const { row, getRows } = await writeCollection(
-      this.database,
-      user_id,
-      collection_id,
-      [added, entry],
-      manager,
-    );
-    const [found] = getRows(ENTRY);
-    // Without an entry, the game became private after it was added.
-    if (!row.viewable || !found) throw invalidGame();
-    return { collection_game: collectionGameResponse(collection_id, found, this.links) };
+    const entry = await writeCollection(this.database, user_id, collection_id, added, manager);
+    if (entry.packed === null) throw invalidGame();
+    return { collection_game: collectionGameResponse(collection_id, entry, this.links) };
   }
 
   async remove(
@@ -260,7 +265,7 @@ export class CollectionGamesService {
     manager?: EntityManager,
   ): Promise<RemovedResponse> {
     const removed = bind(REMOVE_GAME, { collection_id, user_id, game_id });
-    const { row } = await writeCollection(this.database, user_id, collection_id, [removed], manager);
+    const row = await writeCollection(this.database, user_id, collection_id, removed, manager);
     return { success: true, removed: row.removed };
   }
 
@@ -276,17 +281,9 @@ export class CollectionGamesService {
       game_id,
       blurb: blurb === null ? '' : blurb,
     });
-    const entry = bind(ENTRY, { collection_id, user_id, game_id });
-    const { getRows } = await writeCollection(
-      this.database,
-      user_id,
-      collection_id,
-      [updated, entry],
-      manager,
-    );
-    const [found] = getRows(ENTRY);
-    if (!found) throw notInCollection();
-    return { collection_game: collectionGameResponse(collection_id, found, this.links) };
+    const entry = await writeCollection(this.database, user_id, collection_id, updated, manager);
+    if (entry.packed === null) throw notInCollection();
+    return { collection_game: collectionGameResponse(collection_id, entry, this.links) };
   }
 
   /**
@@ -299,7 +296,7 @@ export class CollectionGamesService {
     manager?: EntityManager,
   ): Promise<SuccessResponse> {
     const ordered = bind(REORDER_GAMES, { collection_id, user_id, game_ids, remove_game_ids });
-    await writeCollection(this.database, user_id, collection_id, [ordered], manager);
+    await writeCollection(this.database, user_id, collection_id, ordered, manager);
     return { success: true };
   }
 }

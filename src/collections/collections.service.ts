@@ -244,13 +244,13 @@ export class CollectionsService {
       layout,
       on_profile,
     });
-    const { row } = await writeCollection(this.database, user_id, collection_id, [updated], manager);
+    const row = await writeCollection(this.database, user_id, collection_id, updated, manager);
     return { collection: collectionResponse(row, this.links) };
   }
 
   async delete(user_id: number, collection_id: number, manager?: EntityManager): Promise<SuccessResponse> {
     const deleted = bind(DELETE_COLLECTION, { collection_id, user_id });
-    await writeCollection(this.database, user_id, collection_id, [deleted], manager);
+    await writeCollection(this.database, user_id, collection_id, deleted, manager);
     return { success: true };
   }
 }

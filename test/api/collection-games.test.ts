@@ -3,7 +3,7 @@ import { Database } from '../../src/platform/database/database';
 import { bind, type BoundStatement } from '../../src/platform/database/statement';
 import { type Actor } from '../support/actor';
 import { theApp, useStore } from '../support/app';
-import { failure, ok } from '../support/http';
+import { failure, ok, send } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
@@ -297,19 +297,47 @@ describe('writes only the named rows', () => {
   });
 });
 
-test('responds with 404 if the game becomes private while it is added', async () => {
-  const { owner, stranger } = await actors();
-  const game = await make.game({ owner: stranger });
-  const { id } = await make.collection({ owner });
-  await sql(`
-    CREATE FUNCTION hide() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN UPDATE games SET visibility = 'private' WHERE id = NEW.game_id; RETURN NULL; END $$;
-    CREATE TRIGGER hide AFTER INSERT ON collection_games FOR EACH ROW EXECUTE FUNCTION hide()`);
-  try {
-    expect(await owner.post(`/collections/${id}/add-game`, { game_id: game.id })).toEqual(
-      failure(404, 'invalid game'),
+describe.each([{}, { 'idempotency-key': 'a' }])(
+  'a game that becomes private during a write with %j',
+  (headers) => {
+    beforeEach(() =>
+      sql(`
+      CREATE FUNCTION hide() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN UPDATE games SET visibility = 'private' WHERE id = NEW.game_id; RETURN NULL; END $$;
+      CREATE TRIGGER hide AFTER INSERT OR UPDATE ON collection_games FOR EACH ROW EXECUTE FUNCTION hide()`),
     );
-  } finally {
-    await sql('DROP TRIGGER hide ON collection_games');
-  }
-});
+    afterEach(() => sql('DROP FUNCTION hide CASCADE'));
+
+    const writeBlurb = (actor: Actor, path: string, game_id: number) =>
+      send('POST', path, {
+        headers: { ...actor.headers, ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ game_id, blurb: '<b>new</b>' }),
+      });
+    const blurbs = (id: number) => sql('SELECT blurb FROM collection_games WHERE collection_id = $1', [id]);
+    const written = { status: 200, body: { collection_game: { position: 1, blurb: '<b>new</b>' } } };
+
+    test('is added, and the response has the entry', async () => {
+      const { owner, stranger } = await actors();
+      const game = await make.game({ owner: stranger });
+      const { id } = await make.collection({ owner });
+      expect(await writeBlurb(owner, `/collections/${id}/add-game`, game.id)).toMatchObject(written);
+      expect(await blurbs(id)).toEqual([{ blurb: '<b>new</b>' }]);
+      expect(await owner.post(`/collections/${id}/add-game`, { game_id: game.id })).toEqual(
+        failure(404, 'invalid game'),
+      );
+    });
+
+    test('gets its new blurb, and the response has it', async () => {
+      const { owner, stranger } = await actors();
+      const game = await make.game({ owner: stranger });
+      const { id } = await make.collection({ owner });
+      await sql('ALTER TABLE collection_games DISABLE TRIGGER hide');
+      await owner.post(`/collections/${id}/add-game`, { game_id: game.id });
+      await sql('ALTER TABLE collection_games ENABLE TRIGGER hide');
+      const path = `/collections/${id}/collection-games/${game.id}`;
+      expect(await writeBlurb(owner, path, game.id)).toMatchObject(written);
+      expect(await blurbs(id)).toEqual([{ blurb: '<b>new</b>' }]);
+      expect(await owner.post(path, { blurb: 'x' })).toEqual(failure(404, 'game is not in the collection'));
+    });
+  },
+);

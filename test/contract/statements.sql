@@ -255,37 +255,6 @@ SELECT c.id FROM collections c WHERE c.id = $1 AND (c.user_id = $2
 -- parameters: collection_ids
 SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE;
 
--- collection_game: src/collections/collection-games.service.ts, long
--- parameters: collection_id, game_id, user_id
-SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, e.position, e.user_id, e.created_at) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, e.blurb AS blurb
-   FROM (
-     SELECT e.*, c.games_count - (
-       SELECT count(*) FROM collection_games later
-       WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
-     FROM collection_games e JOIN collections c ON c.id = e.collection_id) e
-   JOIN games g ON g.id = e.game_id
-   WHERE e.collection_id = $1 AND e.game_id = $2 AND (
-  (g.visibility = 'public' AND g.published_at IS NOT NULL)
-  OR (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0))
-  OR (g.visibility = 'restricted' AND EXISTS (
-  
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $3 AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  UNION ALL
-  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-    UNION ALL
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  ) of_address
-  WHERE ue.user_id = $3 AND ue.verified)));
-
 -- collection_games_add: src/collections/collection-games.service.ts
 -- parameters: user_id, collection_id, game_id, blurb
 WITH collection AS (
@@ -293,7 +262,7 @@ WITH collection AS (
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)) AS editable FROM collections c
   WHERE c.id = $2 AND (NOT c.private OR (c.user_id = $1
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))),
-   game AS (SELECT g.id FROM games g WHERE g.id = $3 AND (
+   game AS (SELECT g.* FROM games g WHERE g.id = $3 AND (
   (g.visibility = 'public' AND g.published_at IS NOT NULL)
   OR (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
   OR (g.visibility = 'restricted' AND EXISTS (
@@ -320,11 +289,24 @@ WITH collection AS (
        coalesce((SELECT max(e.sort_key) FROM collection_games e WHERE e.collection_id = $2), 0) + 1, $4, $1
      FROM collection, game WHERE collection.editable
      ON CONFLICT (collection_id, game_id) DO NOTHING
-     RETURNING collection_id),
+     RETURNING *),
    counted AS (
      UPDATE collections c SET games_count = c.games_count + 1, updated_at = clock_timestamp()
      FROM added WHERE c.id = added.collection_id)
-   SELECT collection.editable, EXISTS (SELECT FROM game) AS viewable FROM collection;
+   SELECT collection.editable, entry.*
+   FROM collection LEFT JOIN (
+  SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, e.position, e.user_id, e.created_at) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, e.blurb AS blurb
+  FROM (
+    SELECT e.*, c.games_count + (SELECT count(*) FROM added) - (
+      SELECT count(*) FROM collection_games later
+      WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
+    FROM (
+      SELECT * FROM added
+      UNION ALL
+      SELECT * FROM collection_games
+      WHERE collection_id = $2 AND game_id = $3 AND NOT EXISTS (SELECT FROM added)) e
+    JOIN collections c ON c.id = e.collection_id) e
+  JOIN game g ON g.id = e.game_id) entry ON true;
 
 -- collection_games_first_page: src/collections/collection-games.service.ts, long, turns: user $2
 -- parameters: collection_id, user_id, limit
@@ -485,18 +467,13 @@ WITH collection AS (
    SELECT collection.editable, EXISTS (SELECT FROM removed) AS removed FROM collection;
 
 -- collection_games_update: src/collections/collection-games.service.ts
--- parameters: user_id, collection_id, blurb, game_id
+-- parameters: user_id, collection_id, game_id, blurb
 WITH collection AS (
   SELECT c.id, (c.user_id = $1
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)) AS editable FROM collections c
   WHERE c.id = $2 AND (NOT c.private OR (c.user_id = $1
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))),
-   updated AS (
-     UPDATE collection_games e SET blurb = nullif($3::text, ''),
-       blurb_user_id = CASE WHEN $3::text <> '' THEN nullif($1, e.user_id) END
-     FROM collection, games g
-     WHERE e.collection_id = collection.id AND e.game_id = $4 AND collection.editable AND $3::text <> coalesce(e.blurb, '')
-       AND g.id = e.game_id AND (
+   game AS (SELECT g.* FROM games g WHERE g.id = $3 AND (
   (g.visibility = 'public' AND g.published_at IS NOT NULL)
   OR (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
   OR (g.visibility = 'restricted' AND EXISTS (
@@ -516,12 +493,30 @@ WITH collection AS (
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $1 AND ue.verified)))
-     RETURNING e.collection_id),
+  WHERE ue.user_id = $1 AND ue.verified)))),
+   updated AS (
+     UPDATE collection_games e SET blurb = nullif($4::text, ''),
+       blurb_user_id = CASE WHEN $4::text <> '' THEN nullif($1, e.user_id) END
+     FROM collection, game
+     WHERE e.collection_id = collection.id AND e.game_id = game.id AND collection.editable AND $4::text <> coalesce(e.blurb, '')
+     RETURNING e.*),
    touched AS (
      UPDATE collections c SET updated_at = clock_timestamp()
      FROM updated WHERE c.id = updated.collection_id)
-   SELECT collection.editable FROM collection;
+   SELECT collection.editable, entry.*
+   FROM collection LEFT JOIN (
+  SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, e.position, e.user_id, e.created_at) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, e.blurb AS blurb
+  FROM (
+    SELECT e.*, c.games_count - (
+      SELECT count(*) FROM collection_games later
+      WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
+    FROM (
+      SELECT * FROM updated
+      UNION ALL
+      SELECT * FROM collection_games
+      WHERE collection_id = $2 AND game_id = $3 AND NOT EXISTS (SELECT FROM updated)) e
+    JOIN collections c ON c.id = e.collection_id) e
+  JOIN game g ON g.id = e.game_id) entry ON true;
 
 -- collection: src/collections/collections.service.ts, small
 -- parameters: id, user_id
