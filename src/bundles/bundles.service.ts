@@ -8,7 +8,7 @@ import { invalidGame } from '../games/errors';
 import { newDownloadKey } from '../purchases/keys/new-download-key';
 import { claimKey, KEY_OF_GAME, LOCK_CLAIMER } from '../purchases/library/claim-key';
 import { OWNED_KEY_ROW, type OwnedKeyRow } from '../purchases/library/owned-key.row';
-import { bundlePurchasesOf, ownsBundle } from '../purchases/ownership/bundle-purchases';
+import { selectBundlePurchases, ownsBundle } from '../purchases/ownership/bundle-purchases';
 import type { BundleGamesRequest, ClaimGameRequest } from './bundle.dto';
 import { BUNDLE_GAME_ROW, BUNDLE_KEY_ROW, type BundleGameRow, type BundleKeyRow } from './bundle.row';
 
@@ -20,7 +20,7 @@ export const OWNED_BUNDLES = longRead<Packed>(
   'owned_bundles',
   `WITH p AS MATERIALIZED (
      SELECT * FROM (
-       SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (${bundlePurchasesOf('$user_id')}) owned
+       SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (${selectBundlePurchases('$user_id')}) owned
        ORDER BY bundle_id, created_at DESC, id DESC) newest
      ORDER BY created_at DESC, id DESC LIMIT ${MAX_BUNDLES})
    SELECT ${BUNDLE_KEY_ROW.sql}

@@ -1,5 +1,5 @@
 /** Locks the collections with games `t` of a FROM item, in the order in which the service locks them. */
-export const lockCollectionsOf = (games: string) => `
+export const lockCollectionsWith = (games: string) => `
   SELECT c.id FROM collections c
   WHERE c.id IN (SELECT g.collection_id FROM ${games} JOIN collection_games g ON g.game_id = t.id)
   ORDER BY c.id FOR NO KEY UPDATE`;

@@ -12,7 +12,7 @@ import { fileError } from './input-output';
 import {
   type Commands,
   type Context,
-  GAME,
+  GAME_OPTION,
   parseCount,
   parseId,
   type OperatorCommand,
@@ -49,7 +49,7 @@ function registerPut(command: OperatorCommand): void {
       'files put game.zip --game me/my-game --channel windows --user-version 1.2.0',
     )
     .argument('<FILE>', 'path of the file')
-    .needs(GAME)
+    .needs(GAME_OPTION)
     .option('--channel <NAME>', 'channel that gets the file as a new build', parseName)
     .option('--user-version <VERSION>', 'version of the build, such as 1.2.0', parseName)
     .addOption(
@@ -105,7 +105,7 @@ async function put({ app, signal }: Context, path: string, options: PutOptions):
 function registerList(command: OperatorCommand): void {
   command
     .description("List a game's uploads.")
-    .needs(GAME)
+    .needs(GAME_OPTION)
     .json()
     .handler(async ({ app }, { game: name, json }: { game: string; json?: boolean }) => {
       const game = await app.get(StoreGames).named(name);

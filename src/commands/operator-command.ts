@@ -20,7 +20,7 @@ export type CommandRunner = (
   needs?: Needs,
 ) => Promise<void>;
 
-interface Needed {
+interface RequiredOption {
   flags: string;
   description: string;
   /** The name of the value in the question and in the error. */
@@ -39,7 +39,7 @@ export class OperatorCommand extends Command {
   readonly examples: string[] = [];
   /** Values that a shell completes, by option such as `--scope`. */
   readonly optionValues = new Map<string, readonly string[]>();
-  private readonly needed: (Omit<Needed, 'flags' | 'description'> & { option: Option })[] = [];
+  private readonly required: (Omit<RequiredOption, 'flags' | 'description'> & { option: Option })[] = [];
 
   constructor(
     name: string,
@@ -57,10 +57,10 @@ export class OperatorCommand extends Command {
    * An option whose missing value is prompted for. Without a terminal, the error names the option and an
    * example.
    */
-  needs({ flags, description, ...missing }: Needed, parse?: (text: string) => unknown): this {
+  needs({ flags, description, ...missing }: RequiredOption, parse?: (text: string) => unknown): this {
     const option = new Option(flags, `${description} (required)`);
     if (parse) option.argParser(parse);
-    this.needed.push({ option, ...missing });
+    this.required.push({ option, ...missing });
     return this.addOption(option);
   }
 
@@ -92,7 +92,7 @@ export class OperatorCommand extends Command {
   }
 
   private async askForMissing(options: Record<string, unknown>): Promise<void> {
-    for (const { option, noun, question, example } of this.needed) {
+    for (const { option, noun, question, example } of this.required) {
       const name = option.attributeName();
       if (options[name] !== undefined) continue;
       const missing = new UsageError(`The ${noun} is missing. Use ${option.long} ${example}.`);
@@ -128,7 +128,7 @@ export const integerParser =
 
 export const GAME_HELP = 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID';
 
-export const GAME: Needed = {
+export const GAME_OPTION: RequiredOption = {
   flags: '--game <GAME>',
   description: GAME_HELP,
   noun: 'game',
@@ -136,7 +136,7 @@ export const GAME: Needed = {
   example: 'ash-beetle/brave-arcade',
 };
 
-export const userOption = (description: string): Needed => ({
+export const userOption = (description: string): RequiredOption => ({
   flags: '--user <USERNAME>',
   description,
   noun: 'user',

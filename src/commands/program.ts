@@ -109,7 +109,7 @@ export function toSentence(error: string): string {
 const optionDescription = (option: Option): string =>
   new Help()
     .optionDescription(option)
-    .replace(/\((choices|default): .*\)$/, (facts) => facts.replaceAll('"', ''));
+    .replace(/\((choices|default): .*\)$/, (choices) => choices.replaceAll('"', ''));
 
 /** The `gamewharf` command, with the subcommands that these words need; by default all. */
 export const gamewharf = (words?: readonly string[]): Command =>

@@ -7,7 +7,13 @@ import { isPseudonym } from '../auth/accounts/erased-users';
 import { parseAmount } from './games.command';
 import { AccountsService } from '../users/accounts.service';
 import { requireAddress } from './email-address';
-import { type Commands, parseCount, GAME, type OperatorCommand, subcommands } from './operator-command';
+import {
+  type Commands,
+  parseCount,
+  GAME_OPTION,
+  type OperatorCommand,
+  subcommands,
+} from './operator-command';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { ask } from './terminal';
 import { CURRENCIES } from '../platform/formats/money';
@@ -63,7 +69,7 @@ function registerSell(sell: OperatorCommand): void {
       'sell --game me/my-game --to player@example.com',
       'sell --game me/my-game --to player --price 4.49 --currency EUR --reference order-17',
     )
-    .needs(GAME)
+    .needs(GAME_OPTION)
     .needs(TO)
     .option('--price <PRICE>', "price such as 4.99; default: the game's minimum price")
     .option('--currency <CODE>', 'ISO 4217 currency code', parseCurrency, 'USD')
@@ -130,7 +136,7 @@ function registerRefund(refund: OperatorCommand): void {
 
 function registerGive(give: OperatorCommand): void {
   give
-    .needs(GAME)
+    .needs(GAME_OPTION)
     .needs(TO)
     .handler(async ({ app }, options: SaleOptions) => {
       const game = await app.get(StoreGames).named(options.game);
@@ -145,7 +151,7 @@ function registerGive(give: OperatorCommand): void {
 function registerList(command: OperatorCommand): void {
   command
     .description('List the newest purchases of the store, a game or a buyer.')
-    .option(GAME.flags, `only purchases of this game, as owner/slug or its ID`)
+    .option(GAME_OPTION.flags, `only purchases of this game, as owner/slug or its ID`)
     .option('--buyer <BUYER>', 'only purchases of this email address or username')
     .option('--count <NUMBER>', 'number of purchases', parseCount, 50)
     .json()

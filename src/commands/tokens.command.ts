@@ -8,7 +8,7 @@ import { StoreGames } from '../games/store-games.service';
 import { AccountsService } from '../users/accounts.service';
 import {
   type Commands,
-  GAME,
+  GAME_OPTION,
   integerParser,
   type OperatorCommand,
   subcommands,
@@ -31,7 +31,7 @@ function registerCreate(command: OperatorCommand): void {
   command
     .description('Create and print the JWT that a game receives when this user launches it.')
     .needs(userOption('username of the player'))
-    .needs(GAME)
+    .needs(GAME_OPTION)
     .addOption(
       new Option('--scope <SCOPES>', 'scopes of the JWT, separated by spaces')
         .argParser(parseScopes)

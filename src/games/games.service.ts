@@ -106,9 +106,9 @@ export class GamesService {
   /** Leaves out games that were deleted in the meantime. */
   private async withOwners(games: GameRow[]): Promise<(GameRow & GameUserRow)[]> {
     const owners = await this.database.rows(OWNERS, { game_ids: games.map(({ id }) => id) });
-    const ownerOf = new Map(owners.map((owner) => [owner.game_id, owner]));
+    const ownerByGame = new Map(owners.map((owner) => [owner.game_id, owner]));
     return games.flatMap((game) => {
-      const owner = ownerOf.get(game.id);
+      const owner = ownerByGame.get(game.id);
       return owner ? [{ ...game, ...owner }] : [];
     });
   }

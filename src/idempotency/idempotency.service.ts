@@ -110,8 +110,8 @@ export class IdempotencyService {
         () => work(manager),
         store,
       );
-    const turn = key.user_id === null ? undefined : `user ${key.user_id}`;
-    const result = await this.database.transaction(workOnce, { turn });
+    const concurrencyKey = key.user_id === null ? undefined : `user ${key.user_id}`;
+    const result = await this.database.transaction(workOnce, { concurrencyKey });
     // The quota is charged after the transaction, which must not wait for Redis.
     if (quota) await this.limits.increment(quota.key, quota.ttl, quota.limit, quota.ttl, quota.name);
     return result;

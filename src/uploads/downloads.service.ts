@@ -70,7 +70,7 @@ export class DownloadsService {
   async build(request: DownloadBuildRequest, credential: Downloader, req: Request): Promise<string> {
     const file = await this.builds.file(request, credential);
     if (request.sub_type !== 'default') throw invalidBuildFile();
-    const url = this.signUrl(file, nameOf(file, request));
+    const url = this.signUrl(file, buildFileName(file, request));
     if (request.file_type !== 'signature') this.count(file, file.game_id, request.uuid, req);
     return url;
   }
@@ -127,7 +127,7 @@ function hashToUuid(text: string): string {
 const startsDownload = ({ headers: { range } }: Request) =>
   range === undefined || /^bytes=0+-/.test(range.trim());
 
-function nameOf(
+function buildFileName(
   { file_key, file_url, filename }: BuildFileRow,
   { file_type, build_id }: DownloadBuildRequest,
 ): string {

@@ -130,7 +130,7 @@ export class FileUploadsService implements OnApplicationShutdown {
   }
 
   /** Waits until every file that this process stores is stored. */
-  async settled(): Promise<void> {
+  async waitForFiles(): Promise<void> {
     await Promise.allSettled(this.storing);
   }
 
@@ -200,7 +200,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     this.storing.add(stored);
   }
 
-  private async inTurn(user_id: number, work: () => Promise<void>): Promise<void> {
+  private async afterPrevious(user_id: number, work: () => Promise<void>): Promise<void> {
     const seller = this.sellers.get(user_id) ?? { queues: new Map(), files: 0 };
     this.sellers.set(user_id, seller);
     seller.files++;
@@ -216,7 +216,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     const renew = () => void this.database.rows(RENEW_UPLOAD, { id, now: this.now }).catch(() => undefined);
     const timer = setInterval(renew, LEASE_MS / 3).unref();
     try {
-      await this.inTurn(editor.user_id, () => this.storeFile(file, editor));
+      await this.afterPrevious(editor.user_id, () => this.storeFile(file, editor));
     } catch (error) {
       await this.fail(id, error as Error).catch((failure: Error) => this.log.error(failure));
     } finally {

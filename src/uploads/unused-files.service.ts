@@ -112,7 +112,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
   }
 
   /** Waits for deletions that started in the background. */
-  async settled(): Promise<void> {
+  async waitForDeletions(): Promise<void> {
     await this.running;
   }
 

@@ -17,7 +17,7 @@ export interface ListedBuild extends Pick<
   signed: boolean;
 }
 
-const fileOf = (type: string) =>
+const selectFileSize = (type: string) =>
   `(SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = '${type}' AND f.file_key IS NOT NULL)`;
 
 /** Builds of a game, for a user who can edit it: of all channels or of one, and older than `$before_id`. */
@@ -27,7 +27,7 @@ export const BUILDS_PAGE = longRead<ListedBuild>(
      b.id IS NOT DISTINCT FROM (
        SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND ${isPublished('o')}
          AND o.size IS NOT NULL ORDER BY o.id DESC LIMIT 1) AS is_head,
-     ${fileOf('patch')} AS patch_size, ${fileOf('signature')} IS NOT NULL AS signed
+     ${selectFileSize('patch')} AS patch_size, ${selectFileSize('signature')} IS NOT NULL AS signed
    FROM games g JOIN builds b ON b.game_id = g.id
    WHERE g.id = $game_id AND ${canEdit('g', '$user_id')}
      AND ($channel_name::text IS NULL OR b.channel_name = $channel_name) AND b.id < $before_id

@@ -61,7 +61,7 @@ export class BuildsService {
   }
 
   /** Whether the cache has the response, or had it recently. */
-  isKnown(request: LatestRequest): boolean {
+  isCached(request: LatestRequest): boolean {
     return this.newest.getStale(cacheKey(request)) !== undefined;
   }
 

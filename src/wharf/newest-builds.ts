@@ -22,7 +22,7 @@ export class NewestBuilds {
 
   async send(request: LatestRequest, req: Request, res: Response): Promise<void> {
     // A network with too many failed lookups still gets the builds that were requested recently.
-    if (!this.builds.isKnown(request)) this.limits.check('address', req, res);
+    if (!this.builds.isCached(request)) this.limits.check('address', req, res);
     try {
       const response = await this.builds.latest(request);
       // The deadline may have sent a response already.

@@ -78,7 +78,7 @@ const put = (path: string, range: string, body?: Buffer) =>
 
 async function complete(id: string, game_id = game.id) {
   await post(filesPath(`/uploads/${id}/complete`, game_id));
-  await theApp().get(FileUploadsService).settled();
+  await theApp().get(FileUploadsService).waitForFiles();
   return post(filesPath(`/uploads/${id}/complete`, game_id));
 }
 
@@ -194,7 +194,7 @@ describe('upload', () => {
     await post(filesPath(`/uploads/${body.id}/complete`), {}, await browserOf(admin));
     await until(async () => (await uploadsOf()).length === 1);
     resume();
-    await theApp().get(FileUploadsService).settled();
+    await theApp().get(FileUploadsService).waitForFiles();
     slow.mockRestore();
     expect(await uploadsOf()).toHaveLength(1);
     expect(await sql('SELECT state, error FROM file_uploads WHERE id = $1', [body.id])).toEqual([
@@ -233,7 +233,7 @@ describe('upload', () => {
     await until(async () => (await uploadsOf(theirs.id)).length === 1);
     expect(await uploadsOf()).toEqual([]);
     resume();
-    await theApp().get(FileUploadsService).settled();
+    await theApp().get(FileUploadsService).waitForFiles();
     slow.mockRestore();
     expect(await uploadsOf()).toHaveLength(3);
   });
@@ -244,12 +244,12 @@ describe('upload', () => {
     await put(body.path, 'bytes 0-6/7', content);
     const broken = jest.spyOn(theApp().get(FileStorage), 'put').mockRejectedValue(new Error('disk is full'));
     await post(filesPath(`/uploads/${body.id}/complete`));
-    await theApp().get(FileUploadsService).settled();
+    await theApp().get(FileUploadsService).waitForFiles();
     broken.mockRestore();
     await browser.get(filesPath());
     expect(browser.words).toContain('The file could not be stored. Try again.');
     await browser.submit(filesPath(`/uploads/${body.id}/complete`));
-    await theApp().get(FileUploadsService).settled();
+    await theApp().get(FileUploadsService).waitForFiles();
     expect(await uploadsOf()).toHaveLength(1);
   });
 
@@ -508,7 +508,7 @@ describe('changes', () => {
     await put(body.path, 'bytes 0-0/1', Buffer.from('x'));
     await sql('DELETE FROM uploads WHERE id = $1', [id]);
     await post(filesPath(`/uploads/${body.id}/complete`));
-    await theApp().get(FileUploadsService).settled();
+    await theApp().get(FileUploadsService).waitForFiles();
     await browser.get(filesPath());
     expect(browser.words).toContain('The file to replace was deleted.');
     expect(await uploadsOf()).toEqual([]);
@@ -539,7 +539,7 @@ describe('changes', () => {
     );
     expect(keys).toHaveLength(2);
     await seller.post(`/games/${game.id}/delete`);
-    await theApp().get(UnusedFiles).settled();
+    await theApp().get(UnusedFiles).waitForDeletions();
     for (const { file_key } of keys) expect(() => contentOf(file_key)).toThrow();
     expect((await put(body.path, 'bytes */*')).status).toBe(404);
   });

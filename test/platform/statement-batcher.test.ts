@@ -197,7 +197,7 @@ test('transactions leave half of the connections to reads, and those of one user
   theClock().stop();
   const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
   const locked = (db: EntityManager) => db.query('SELECT pg_advisory_xact_lock_shared(1)');
-  const begin = (turn?: string) => database().transaction(locked, { turn });
+  const begin = (turn?: string) => database().transaction(locked, { concurrencyKey: turn });
   const same = Promise.all(Array.from({ length: 4 }, () => begin('user 7')));
   await untilBlocked(2);
   const others = Promise.all(Array.from({ length: 10 }, () => begin()));

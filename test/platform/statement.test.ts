@@ -6,7 +6,7 @@ test('named parameters are numbered in the order in which they first appear', ()
   expect(GAME).toMatchObject({
     text: 'SELECT $1::bigint, $2 WHERE $1 > 0',
     parameters: ['game_id', 'name'],
-    turns: 'game $1',
+    concurrencyKey: 'game $1',
   });
 });
 

@@ -9,14 +9,21 @@ export interface DeclaredStatement extends Statement {
 }
 
 const STATEMENT =
-  /^-- (\w+): ([\w./-]+)(?:, (small|long))?(?:, turns: (.+?))?(?:\n-- parameters: (.+))?\n([^]*?);\n(?=\n--|$(?![^]))/gm;
+  /^-- (\w+): ([\w./-]+)(?:, (small|long))?(?:, concurrency key: (.+?))?(?:\n-- parameters: (.+))?\n([^]*?);\n(?=\n--|$(?![^]))/gm;
 
 /** The statements of statements.sql. */
 export const declared = (): DeclaredStatement[] =>
   Array.from(
     readFileSync(FILE, 'utf8').matchAll(STATEMENT),
-    ([, name, file, group = 'own connection', turns, parameters, text]) =>
-      ({ name, file, group, turns, parameters: parameters?.split(', ') ?? [], text }) as DeclaredStatement,
+    ([, name, file, group = 'own connection', concurrencyKey, parameters, text]) =>
+      ({
+        name,
+        file,
+        group,
+        concurrencyKey,
+        parameters: parameters?.split(', ') ?? [],
+        text,
+      }) as DeclaredStatement,
   );
 
 export function statementNamed(name: string): Statement {

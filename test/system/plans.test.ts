@@ -174,7 +174,7 @@ const LOOKUPS: [string, Values, number][] = [
     175,
   ],
   [
-    'seller_person_spent',
+    'seller_person_totals',
     { seller_id: ownerOf(POPULAR_GAME), account_id: COLLECTOR, email: ADDRESS_OF_COLLECTOR },
     1000,
   ],

@@ -37,7 +37,7 @@ export class BearerGuard extends AuthGuard() {
     const req = http.getRequest<Request>();
     const cached = this.strategy.cached(req);
     if (cached) req.user = cached;
-    else if (this.credentials.isKnown(req.unverifiedCredential) || isUnlimited(handler, controller))
+    else if (this.credentials.isCached(req.unverifiedCredential) || isUnlimited(handler, controller))
       await super.canActivate(context);
     else await this.attempt(context, req, http.getResponse());
     return true;

@@ -30,7 +30,7 @@ const HAS_PASSWORD = read(
   'SELECT 1 FROM users WHERE id = $user_id AND password_hash IS NOT NULL',
 );
 
-const IS_KNOWN = read(
+const FIND_IDENTITY = read(
   'known_identity',
   'SELECT 1 FROM identities WHERE issuer = $issuer AND subject = $subject',
 );
@@ -68,8 +68,8 @@ export class IdentitiesService {
     return this.database.row(SIGN_IN, { issuer, subject });
   }
 
-  async isKnown({ issuer, subject }: Pick<ProviderAccount, 'issuer' | 'subject'>): Promise<boolean> {
-    return (await this.database.row(IS_KNOWN, { issuer, subject })) !== undefined;
+  async isLinked({ issuer, subject }: Pick<ProviderAccount, 'issuer' | 'subject'>): Promise<boolean> {
+    return (await this.database.row(FIND_IDENTITY, { issuer, subject })) !== undefined;
   }
 
   of(user_id: number): Promise<ListedIdentity[]> {

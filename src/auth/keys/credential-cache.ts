@@ -72,7 +72,7 @@ export class CredentialCache {
   }
 
   /** Whether the credential was valid recently; does not authenticate it. */
-  isKnown(unverified: UnverifiedCredential | ApiError | undefined): boolean {
+  isCached(unverified: UnverifiedCredential | ApiError | undefined): boolean {
     if (!unverified || unverified instanceof ApiError) return false;
     return this.caches[unverified.type].getStale(unverified.text) !== undefined;
   }

@@ -1,7 +1,7 @@
 import { covers } from '../access/credential';
 import { SCOPES, type Scope } from '../access/scopes';
 
-const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
+const isScope = (scope: string) => Object.hasOwn(SCOPES, scope);
 
 /**
  * Scopes that launchers and upload tools request, and the scopes that replace them with LENIENT_CLIENTS. The
@@ -24,7 +24,7 @@ export function listOfScopes(list: string | undefined, { lenient = false } = {})
   const names = (list ?? '').split(' ').filter(Boolean);
   const scopes = [...new Set(lenient ? names.flatMap(resolveAlias) : names)].sort();
   // A list of only unknown scopes stays unchanged and is an error.
-  return lenient && scopes.some(isKnown) ? scopes.filter(isKnown) : scopes;
+  return lenient && scopes.some(isScope) ? scopes.filter(isScope) : scopes;
 }
 
 export function problemOfScopes(
@@ -32,7 +32,7 @@ export function problemOfScopes(
   registered: readonly string[],
 ): string | undefined {
   if (requested.length === 0) return 'scope is missing';
-  if (!requested.every(isKnown)) return 'a requested scope does not exist';
+  if (!requested.every(isScope)) return 'a requested scope does not exist';
   if (!requested.every((scope) => covers(registered, scope)))
     return 'a requested scope is not registered for the app';
   return undefined;

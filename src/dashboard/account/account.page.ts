@@ -184,7 +184,7 @@ export const removeAddressPage = (visitor: SignedInVisitor, email: string): Page
     section: ACCOUNT_PATH,
     title: 'Remove email address',
     question: `Remove ${email}?`,
-    facts: html`<p>
+    details: html`<p>
       Games that were bought with this address, and that you haven’t redeemed, leave your library. They come
       back if you add and verify the address again.
     </p>`,
@@ -229,7 +229,7 @@ export const eraseForGoodPage = (visitor: SignedInVisitor, until: string, signat
     section: ACCOUNT_PATH,
     title: 'Erase your account',
     question: `Erase the account ${visitor.user.username}?`,
-    facts: html`<p>This can’t be undone.</p>`,
+    details: html`<p>This can’t be undone.</p>`,
     fields: html`<input type="hidden" name="until" value="${until}" /><input
         type="hidden"
         name="signature"

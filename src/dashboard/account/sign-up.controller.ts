@@ -20,7 +20,7 @@ import { CurrentVisitor, type Visitor } from '../layout/visitor';
 import { newPasswordField } from './link.page';
 import { contactPage, sentPage } from './sent.page';
 
-const PATH = '/sign-up';
+const SIGN_UP_PATH = '/sign-up';
 export const MAX_ADDRESS = 320;
 
 interface Draft {
@@ -99,7 +99,7 @@ const formPage = (visitor: Visitor, { return_to, email, username, problems }: Dr
   main: html`<h1>Sign up</h1>
     ${changeForm(
       visitor,
-      { action: PATH, button: 'Sign up', back: '/login' },
+      { action: SIGN_UP_PATH, button: 'Sign up', back: '/login' },
       html`<input type="hidden" name="return_to" value="${return_to}" />
         ${field({ id: 'email', label: 'Email address', type: 'email', value: email, ...AS_TYPED, autocomplete: 'email', maxlength: MAX_ADDRESS, problem: problems.email })}
         ${field({ id: 'username', label: 'Username', value: username, ...AS_TYPED, autocomplete: 'username', maxlength: 63, problem: problems.username })}

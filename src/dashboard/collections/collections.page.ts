@@ -151,7 +151,7 @@ export class CollectionsPage {
       section: COLLECTIONS_PATH,
       title: 'Delete collection',
       question: `Delete “${title}”?`,
-      facts: html`<p>
+      details: html`<p>
         Its list of ${formatCount(games_count)} ${games_count === 1 ? 'game' : 'games'} is deleted with all
         notes. The games stay in your library.
       </p>`,

@@ -11,7 +11,7 @@ import {
   type OAuthError,
   findOAuthError,
 } from '../../auth/oauth/authorization-requests.service';
-import { appConsentPage, errorPage, PATH, RESULT_PAGE } from './consent.page';
+import { appConsentPage, errorPage, CONSENT_PATH, RESULT_PAGE } from './consent.page';
 import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
 import { isExclusive, OUT_OF_BAND, redirectWith } from '../../auth/oauth/redirect-uris';
 import { Form, withQuery } from '../../platform/input/form';
@@ -49,7 +49,7 @@ export class AuthorizationController {
   @Public()
   async decide(@FormFields() form: Form, @CurrentVisitor() visitor: Visitor) {
     const request = await this.requests.read(form);
-    if (!isSignedIn(visitor)) throw new SignInRequired(withQuery(PATH, request.fields));
+    if (!isSignedIn(visitor)) throw new SignInRequired(withQuery(CONSENT_PATH, request.fields));
     const error = findOAuthError(request);
     if (error) {
       const grant = await this.grants.grantTo(visitor.user.id, request.application.client_id);
@@ -91,7 +91,7 @@ export class AuthorizationController {
     if (event === 'grant.created') this.audit.record(entry);
     else this.audit.note(entry);
     if (redirect_uri === OUT_OF_BAND)
-      return seeOther(`${PATH}/result`, { application: application.name, kind, text });
+      return seeOther(`${CONSENT_PATH}/result`, { application: application.name, kind, text });
     const iss = this.service.url;
     if (kind === 'code')
       return seeOther(redirectWith(redirect_uri, 'query', { code: text, state: fields.state, iss }));

@@ -8,7 +8,7 @@ import type { Grant } from '../../auth/oauth/grants.service';
 import type { Settings } from '../../platform/config/settings';
 import type { OauthApplication } from '../../auth/accounts/oauth-application.entity';
 
-export const PATH = '/user/oauth';
+export const CONSENT_PATH = '/user/oauth';
 
 interface ConsentPrompt {
   application: OauthApplication;
@@ -64,7 +64,7 @@ export const appConsentPage = (
     question: html`Allow <bdi>${application.name}</bdi> to act on your behalf?`,
     afterwards: html`${afterwards(redirect_uri)}
     ${staysSignedIn(fields.response_type === 'token' || LENIENT_CLIENTS)}`,
-    action: PATH,
+    action: CONSENT_PATH,
     fields,
   });
   return { ...page, formTargets: listFormTargets(redirect_uri) };

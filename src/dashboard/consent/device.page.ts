@@ -7,7 +7,7 @@ import type { SignedInVisitor } from '../layout/visitor';
 import { consentPage, staysSignedIn } from './consent.page';
 import type { Settings } from '../../platform/config/settings';
 
-const PATH = '/user/oauth/device';
+const DEVICE_PATH = '/user/oauth/device';
 
 export const entryPage = (typed = '', { problem, ...response }: FormResult = {}): Page => ({
   title: 'Connect a device',
@@ -15,7 +15,7 @@ export const entryPage = (typed = '', { problem, ...response }: FormResult = {})
   single: true,
   main: html`<h1>Connect a device</h1>
     ${problem && alert(problem)}
-    <form method="get" action="${PATH}" class="card stack">
+    <form method="get" action="${DEVICE_PATH}" class="card stack">
       ${field({ id: 'code', label: 'Code shown on your device', value: typed, class: 'code-entry', required: true, maxlength: 20, placeholder: 'XXXX-XXXX', autocapitalize: 'characters', spellcheck: 'false', autofocus: true })}
       <button>Continue</button>
     </form>`,
@@ -37,7 +37,7 @@ export const deviceConsentPage = (
       </p>
       <p class="code-entry">${user_code}</p>`,
     afterwards: html`${staysSignedIn(LENIENT_CLIENTS)}`,
-    action: PATH,
+    action: DEVICE_PATH,
     fields: { code: user_code, shown: proof },
   });
 

@@ -60,7 +60,7 @@ export class KeyPageView {
       title,
       ...response,
       single: true,
-      formTargets: this.targetsOf(uploads),
+      formTargets: this.downloadOrigins(uploads),
       main: html`<div class="game-of-key">
           ${this.covers.show(title, cover_url)}
           <div>
@@ -88,7 +88,7 @@ export class KeyPageView {
     return confirmation(visitor, {
       title: 'Add to your library',
       question: `You already own ${title}. Use this key, too?`,
-      facts: html`<p>
+      details: html`<p>
         You don’t need it: the game is in your library. You can give the link to another player instead, who
         can use it once.
       </p>`,
@@ -100,7 +100,7 @@ export class KeyPageView {
   }
 
   /** Browsers apply form-action to the redirect to the file. */
-  private targetsOf(uploads: UploadRow[]): string[] {
+  private downloadOrigins(uploads: UploadRow[]): string[] {
     const urls = uploads.flatMap(({ external_url, file_url }) => external_url ?? file_url ?? []);
     const { FILES_S3_ENDPOINT } = this.settings;
     const all = [...urls, this.service.url, ...(FILES_S3_ENDPOINT === undefined ? [] : [FILES_S3_ENDPOINT])];

@@ -122,7 +122,7 @@ export class FilesPage {
       section: GAMES_PATH,
       title: 'Delete a file',
       question: `Delete ${display_name ?? filename}?`,
-      facts: html`<p>
+      details: html`<p>
         ${
           channel_name === null
             ? 'Players can no longer download it, also those who bought the game. This can’t be undone.'

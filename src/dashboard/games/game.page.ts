@@ -103,7 +103,7 @@ export class GamePage {
         section: GAMES_PATH,
         title: 'Delete a game',
         question: `Delete ${title}?`,
-        facts: html`${problem && alert(problem)}
+        details: html`${problem && alert(problem)}
           <p>
             Its files and builds are deleted too, and it is removed from players’ collections. This can’t be
             undone. A game with purchases or download keys can’t be deleted: make it private instead.

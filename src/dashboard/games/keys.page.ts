@@ -233,7 +233,7 @@ export function revokeAllPage(
     section: KEYS_PATH,
     title: 'Revoke download keys',
     question: `Revoke ${count === 1 ? '1 key' : `${formatCount(count)} keys`}?`,
-    facts: html`${descriptionList({ Game: title, Label: filter.label ?? false, Unclaimed: formatCount(unclaimed), Claimed: formatCount(claimed) })}
+    details: html`${descriptionList({ Game: title, Label: filter.label ?? false, Unclaimed: formatCount(unclaimed), Claimed: formatCount(claimed) })}
       <p>
         Revoked keys can no longer be redeemed. Players who claimed one lose the game, unless another key or a
         purchase gives access to it.
@@ -251,7 +251,7 @@ export const revokePage = (visitor: SignedInVisitor, game_id: number, title: str
     section: KEYS_PATH,
     title: 'Revoke download key',
     question: 'Revoke this download key?',
-    facts: html`${descriptionList({
+    details: html`${descriptionList({
         Game: title,
         Key: html`<code>${key.key}</code>`,
         Label: key.label ?? false,

@@ -214,12 +214,12 @@ export const confirmation = (
   visitor: Visitor,
   {
     question,
-    facts,
+    details,
     fields,
     ...page
   }: {
     question: string;
-    facts: Html;
+    details: Html;
     action: string;
     button: string;
     back: string;
@@ -230,7 +230,7 @@ export const confirmation = (
   single: true,
   main: html`<h1>${question}</h1>
     <div class="card stack">
-      ${facts} ${changeForm(visitor, { ...page, danger: true }, fields, 'stack')}
+      ${details} ${changeForm(visitor, { ...page, danger: true }, fields, 'stack')}
     </div>`,
 });
 

@@ -183,7 +183,7 @@ export class LibraryPage {
       section: LIBRARY_PATH,
       title: 'You already own this game',
       question: `You already own ${title}. Redeem this key, too?`,
-      facts: html`<p>The key works only once. Instead, you can give it to a friend.</p>`,
+      details: html`<p>The key works only once. Instead, you can give it to a friend.</p>`,
       fields: html`<input type="hidden" name="key" value="${key}" />
         <input type="hidden" name="again" value="yes" />`,
       action: REDEEM_PATH,

@@ -13,7 +13,13 @@ import { type Page, seeOther } from '../layout/layout';
 import { Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { endpointList, endpointPage, renderEndpoints } from './endpoints.page';
-import { OPERATOR_REFERENCE, PATH, publicReference, type Reference, referencePage } from './reference.page';
+import {
+  OPERATOR_REFERENCE,
+  REFERENCE_PATH,
+  publicReference,
+  type Reference,
+  referencePage,
+} from './reference.page';
 
 @Pages()
 @Controller('docs')
@@ -49,7 +55,7 @@ export class ReferencePageController {
   endpoint(@Param('id') id: string): Page {
     const page = endpointPage(this.description.document('everybody'), id);
     if (!page) throw apiError(404, 'This endpoint doesn’t exist.');
-    return { section: PATH, styles: [this.assets.referenceStyle], ...page };
+    return { section: REFERENCE_PATH, styles: [this.assets.referenceStyle], ...page };
   }
 
   @Get('operator')
@@ -62,19 +68,19 @@ export class ReferencePageController {
   @Post('key')
   @SignedIn()
   async makeKey(@CurrentVisitor() visitor: SignedInVisitor) {
-    const made = await this.keys.createOwn(visitor.user.id, {
+    const created = await this.keys.createOwn(visitor.user.id, {
       label: 'API reference',
       scopes: ['profile:me'],
       expires_at: parseKeyExpiry('1', this.clock.now()),
     });
-    if (made) this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: made.id });
+    if (created) this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: created.id });
     const problem = 'You have too many keys. Revoke one that you no longer use first.';
-    return seeOther(PATH, made ? { made: made.key } : { problem });
+    return seeOther(REFERENCE_PATH, created ? { made: created.key } : { problem });
   }
 
   private showing(reference: Reference): Page {
     return {
-      section: PATH,
+      section: REFERENCE_PATH,
       title: reference.title,
       styles: [this.assets.referenceStyle],
       scripts: [this.assets.referenceScript],

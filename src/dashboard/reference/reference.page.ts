@@ -4,7 +4,7 @@ import { formToken } from '../layout/layout';
 import { alert } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
-export const PATH = '/docs';
+export const REFERENCE_PATH = '/docs';
 
 export interface Reference {
   title: string;
@@ -58,19 +58,21 @@ export const publicReference = (visitor: Visitor, source: string, list: Html): R
   title: 'API reference',
   lead: html`All endpoints of the public API, also available as <a href="/openapi.json">OpenAPI</a> and
     <a href="/llms.txt">llms.txt</a>. Store operators have
-    <a href="${PATH}/operator">additional endpoints</a>.`,
+    <a href="${REFERENCE_PATH}/operator">additional endpoints</a>.`,
   credential: ({ made, problem }) =>
     html`<section class="card stack" aria-labelledby="your-key" data-script hidden>
       <h2 id="your-key">Your key</h2>
       ${problem && alert(problem)} ${credentialField('API key or JWT for the requests below', made)}
       ${
         visitor.user
-          ? html`<form method="post" action="${PATH}/key">
+          ? html`<form method="post" action="${REFERENCE_PATH}/key">
               ${formToken(visitor)}
               <button class="quiet">Create a one-day key</button>
               <small>It can only read your profile (<code>profile:me</code>).</small>
             </form>`
-          : html`<p><a href="/login?return_to=${PATH}">Sign in</a> to create a key for this page.</p>`
+          : html`<p>
+              <a href="/login?return_to=${REFERENCE_PATH}">Sign in</a> to create a key for this page.
+            </p>`
       }
     </section>`,
   source,

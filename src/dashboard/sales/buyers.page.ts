@@ -46,7 +46,7 @@ export function buyersPage({ game, buyers, isCounted, newer, older, isFirst }: B
           first.${!isCounted && ` Only ${formatCount(MAX_SALES_COUNTED)} sales of these buyers are counted.`}
         </p>`
       }
-      ${tableOr(isFirst ? 'There are no buyers yet.' : 'There are no more buyers.', 'Buyers', COLUMNS, buyers, 'cards list')}
+      ${tableOr(isFirst ? 'There are no buyers yet.' : 'There are no more buyers.', 'Buyers', BUYER_COLUMNS, buyers, 'cards list')}
       ${isShort && html`<p class="muted">Older sales may have more buyers.</p>`}
       ${pageLinks({
         Newest: !isFirst && withQuery(BUYERS_PATH, { game: id }),
@@ -62,7 +62,7 @@ export function renderTotals(totals: Buyer['totals']): Html {
   return html`${(paid.length > 0 ? paid : totals.slice(0, 1)).map(({ currency, amount }) => html`<div>${formatMoney(amount, currency)}</div> `)}`;
 }
 
-const COLUMNS: Columns<Buyer> = {
+const BUYER_COLUMNS: Columns<Buyer> = {
   Buyer: ({ last_sale, email, username }) =>
     html`${clipped(`buyer-${last_sale}`, email, buyerPath(last_sale))}
     ${username !== null && html`<small>${username}</small>`}`,

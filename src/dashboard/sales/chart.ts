@@ -22,7 +22,7 @@ const LETTER = 7.4;
 interface Scale {
   /** The values of its lines, from 0 to the largest value or above. */
   ticks: number[];
-  yOf: (value: number) => number;
+  toY: (value: number) => number;
 }
 
 /** A step is 1, 2 or 5 times a power of ten, so that about three steps reach the largest value. */
@@ -33,7 +33,7 @@ function chooseScale(values: number[], { top, height }: typeof REVENUE, smallest
   const step = Math.max([1, 2, 5, 10].find((factor) => factor * power >= third)! * power, smallestStep);
   const count = Math.max(1, Math.ceil(largest / step));
   const ticks = Array.from({ length: count + 1 }, (_, i) => i * step);
-  return { ticks, yOf: (value) => top + height - (value / (count * step)) * height };
+  return { ticks, toY: (value) => top + height - (value / (count * step)) * height };
 }
 
 /**
@@ -54,8 +54,8 @@ export function chart(columns: Bar[], currency: string, label: string, previous?
   );
   const money = (amount: number) => formatMoney(amount, currency).replace(/\.0+$/, '');
   const ticks = [
-    ...revenue.ticks.map((value) => [revenue.yOf(value), money(value)] as const),
-    ...sales.ticks.map((value) => [sales.yOf(value), formatCount(value)] as const),
+    ...revenue.ticks.map((value) => [revenue.toY(value), money(value)] as const),
+    ...sales.ticks.map((value) => [sales.toY(value), formatCount(value)] as const),
   ];
   const width = Math.ceil(Math.max(...ticks.map(([, text]) => text.length)) * LETTER) + 10;
   return html`<div class="chart">
@@ -80,17 +80,17 @@ const legend = (previous: string): Html =>
   html`<text class="before" x="100%" y="14" text-anchor="end">- - - ${previous}</text>`;
 
 /** A line from the middle of each column to that of the next. */
-const drawLine = (columns: Bar[], { yOf }: Scale): Html[] => {
-  const xOf = (i: number) => percent((i + 0.5) / columns.length);
-  const y = ({ before = 0 }: Bar) => yOf(before).toFixed(1);
+const drawLine = (columns: Bar[], { toY }: Scale): Html[] => {
+  const columnCenter = (i: number) => percent((i + 0.5) / columns.length);
+  const y = ({ before = 0 }: Bar) => toY(before).toFixed(1);
   return columns
     .slice(1)
     .map(
       (column, i) =>
         html`<line
           class="before"
-          x1="${xOf(i)}"
-          x2="${xOf(i + 1)}"
+          x1="${columnCenter(i)}"
+          x2="${columnCenter(i + 1)}"
           y1="${y(columns[i]!)}"
           y2="${y(column)}"
         />`,
@@ -112,16 +112,16 @@ function bars(
   const words =
     `${name}: ${formatMoney(amount, currency)}, ${formatSales(purchases)}` +
     (!before ? '' : `; before: ${formatMoney(before, currency)}`);
-  const bar = (kind: string, value: number, { yOf }: Scale) => {
+  const bar = (kind: string, value: number, { toY }: Scale) => {
     // The minimum height keeps a bar visible.
-    const height = Math.max(yOf(0) - yOf(value), 1.5);
+    const height = Math.max(toY(0) - toY(value), 1.5);
     return (
       value > 0 &&
       html`<rect
         class="${kind}"
         x="${x}"
         width="${width}"
-        y="${(yOf(0) - height).toFixed(1)}"
+        y="${(toY(0) - height).toFixed(1)}"
         height="${height.toFixed(1)}"
       />`
     );

@@ -80,12 +80,12 @@ export class SaleController {
     const sale = await this.sale(id, visitor);
     // Erased buyers share this email address: its sales are not those of one person.
     if (sale.email === ERASED_ADDRESS) throw apiError(404, 'The buyer was erased.');
-    const [sales, spent, keys] = await Promise.all([
+    const [sales, totals, keys] = await Promise.all([
       this.sellerSales.ofPerson(visitor.user.id, sale),
-      this.sellerSales.spent(visitor.user.id, sale),
+      this.sellerSales.buyerTotals(visitor.user.id, sale),
       this.sellerSales.keysOfPerson(visitor.user.id, sale),
     ]);
-    return buyerPage({ sale, spent, sales, keys, pages: this.pages });
+    return buyerPage({ sale, totals, sales, keys, pages: this.pages });
   }
 
   @Get(':purchase_id/refund')

@@ -5,7 +5,7 @@ import {
   type SellerSale,
   SHOWN_OF_SALE,
   SHOWN_SALES,
-  type Spent,
+  type BuyerTotals,
 } from '../../purchases/sales/seller-sales.service';
 import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
 import { isSuccess, type SubjectDelivery } from '../../operator/webhooks/webhook-attempts.service';
@@ -63,7 +63,7 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
             </div>`
           }
         </div>
-        ${done(notice.message)} ${facts(sale)}
+        ${done(notice.message)} ${saleDetails(sale)}
         <h2>${sale.all_games === 1 ? 'Game' : 'Games'}</h2>
         <ul class="plain">
           ${sale.games.map((game) => html`<li><a href="${salesPath(game.id)}">${game.title}</a></li>`)}
@@ -77,7 +77,7 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
   };
 }
 
-function facts(sale: SaleView['sale']): Html {
+function saleDetails(sale: SaleView['sale']): Html {
   const { created_at, reference, email, username, amount, currency, source, status, sale_rate, quantity } =
     sale;
   return descriptionList(
@@ -207,7 +207,7 @@ export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
     section: SALES_PATH,
     title: `Refund sale ${sale.id}`,
     question: `Refund sale ${sale.id}?`,
-    facts: html`<p>
+    details: html`<p>
       This marks the sale of ${formatMoney(sale.amount, sale.currency)} to ${sale.email} as refunded and
       subtracts it from your revenue. It can’t be undone. Refund the payment through your payment provider.
     </p>`,
@@ -219,14 +219,14 @@ export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
 
 interface BuyerView {
   sale: SellerSale;
-  spent: Spent[];
+  totals: BuyerTotals[];
   sales: SellerSale[];
   /** Keys without a purchase. */
   keys: KeyState[];
   pages: KeyPages;
 }
 
-export const buyerPage = ({ sale, spent, sales, keys, pages }: BuyerView): Page => ({
+export const buyerPage = ({ sale, totals, sales, keys, pages }: BuyerView): Page => ({
   section: SALES_PATH,
   title: `Buyer of sale ${sale.id}`,
   tables: true,
@@ -234,12 +234,12 @@ export const buyerPage = ({ sale, spent, sales, keys, pages }: BuyerView): Page 
     ${descriptionList(
       {
         ...(sale.username !== null && { 'Email address': clipped('buyer', sale.email) }),
-        Orders: formatCount(addUp(spent, 'orders')),
-        Refunds: formatCount(addUp(spent, 'refunds')),
-        Total: renderTotals(spent),
-        'First purchase': day(spent.map(({ first_at }) => first_at).sort()[0] ?? null),
+        Orders: formatCount(addUp(totals, 'orders')),
+        Refunds: formatCount(addUp(totals, 'refunds')),
+        Total: renderTotals(totals),
+        'First purchase': day(totals.map(({ first_at }) => first_at).sort()[0] ?? null),
         'Last purchase': day(
-          spent
+          totals
             .map(({ last_at }) => last_at)
             .sort()
             .at(-1) ?? null,
@@ -256,8 +256,8 @@ export const buyerPage = ({ sale, spent, sales, keys, pages }: BuyerView): Page 
     }`,
 });
 
-const addUp = (spent: Spent[], field: 'orders' | 'refunds') =>
-  spent.reduce((sum, one) => sum + one[field], 0);
+const addUp = (totals: BuyerTotals[], field: 'orders' | 'refunds') =>
+  totals.reduce((sum, one) => sum + one[field], 0);
 
 export const searchPage = (term: string, sales: SellerSale[]): Page => ({
   section: SALES_PATH,
@@ -275,7 +275,7 @@ export const searchPage = (term: string, sales: SellerSale[]): Page => ({
     }`,
 });
 
-const COLUMNS: Columns<SellerSale> = {
+const FOUND_SALE_COLUMNS: Columns<SellerSale> = {
   Sale: ({ id, created_at }) =>
     html`<a href="${salePath(id)}">Sale ${id}</a> <small>${day(created_at)}</small>`,
   Buyer: unlabeled(buyerLink),
@@ -294,5 +294,5 @@ const COLUMNS: Columns<SellerSale> = {
 };
 
 const saleList = (sales: SellerSale[]): Html =>
-  html`${table('Sales, newest first', COLUMNS, sales.slice(0, SHOWN_SALES), 'cards list')}
+  html`${table('Sales, newest first', FOUND_SALE_COLUMNS, sales.slice(0, SHOWN_SALES), 'cards list')}
   ${sales.length > SHOWN_SALES && html`<p class="muted">Only the newest ${SHOWN_SALES} sales are listed.</p>`}`;

@@ -68,7 +68,7 @@ export function salesPage(view: SalesView): Page {
         </div>
       </div>
       ${salesViews('sales', query.game)} ${filters(view)} ${summary(view)}
-      ${tableOr(emptyText(view), 'Sales, newest first', COLUMNS, sales, 'cards list')}
+      ${tableOr(emptyText(view), 'Sales, newest first', LISTED_SALE_COLUMNS, sales, 'cards list')}
       ${isPartial && html`<p class="muted">These are the matches among the sales that were searched so far. There are older ones.</p>`}
       ${pageLinks({
         Newest: !isFirst && withQuery(SALES_PATH, { ...query }),
@@ -150,7 +150,7 @@ export const buyerLink = ({ id, email, username }: Pick<ListedSale, 'id' | 'emai
     ? muted('Erased')
     : html`${clipped(`buyer-${id}`, email, buyerPath(id))}${username !== null && html` <small>${username}</small>`}`;
 
-const COLUMNS: Columns<ListedSale> = {
+const LISTED_SALE_COLUMNS: Columns<ListedSale> = {
   Sale: ({ id, created_at }) =>
     html`<a href="${salePath(id)}">Sale ${id}</a> <small>${day(created_at)}</small>`,
   Buyer: unlabeled(buyerLink),

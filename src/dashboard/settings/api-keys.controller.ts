@@ -12,7 +12,7 @@ import { hasProblems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
-import { keyPage, keysPage, keyName, newKeyPage, PATH, revokeKeyPage } from './api-keys.page';
+import { keyPage, keysPage, keyName, newKeyPage, API_KEYS_PATH, revokeKeyPage } from './api-keys.page';
 import { readKeyDraft, readLabel, NEW_KEY, problemOfLabel } from './key-draft';
 
 @Pages()
@@ -42,14 +42,14 @@ export class ApiKeysController {
   async create(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const { draft, problems, key } = readKeyDraft(form, this.clock.now());
     if (hasProblems(problems)) return newKeyPage(visitor, draft, problems);
-    const made = await this.keys.createOwn(visitor.user.id, key);
-    if (!made) {
+    const created = await this.keys.createOwn(visitor.user.id, key);
+    if (!created) {
       const problem = `You have reached the limit of ${MAX_API_KEYS} keys. Revoke a key that you no longer use, and try again.`;
       return newKeyPage(visitor, draft, {}, problem);
     }
-    this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: made.id });
+    this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: created.id });
     const path = !key.scopes || covers(key.scopes, 'profile:me') ? '/profile' : '/credentials/info';
-    return seeOther(PATH, { made: made.key, path });
+    return seeOther(API_KEYS_PATH, { made: created.key, path });
   }
 
   @Get(':key_id')
@@ -69,7 +69,7 @@ export class ApiKeysController {
     const problem = problemOfLabel(label);
     if (problem) return keyPage(visitor, key, this.clock.now(), label, problem);
     if (!(await this.keys.rename(visitor.user.id, key.id, label))) throw noSuchKey();
-    return seeOther(PATH, { message: `The key was renamed to “${label}”.` });
+    return seeOther(API_KEYS_PATH, { message: `The key was renamed to “${label}”.` });
   }
 
   @Get(':key_id/revoke')
@@ -82,7 +82,7 @@ export class ApiKeysController {
     const key = await this.ownKey(visitor, key_id);
     if (!(await this.keys.revoke(key.id, visitor.user.id))) throw noSuchKey();
     this.audit.record({ event: 'api_key.revoked', ...visitor.by, api_key_id: key.id });
-    return seeOther(PATH, { message: `The key “${keyName(key)}” was revoked.` });
+    return seeOther(API_KEYS_PATH, { message: `The key “${keyName(key)}” was revoked.` });
   }
 
   private async ownKey({ user }: SignedInVisitor, key_id: number): Promise<ApiKey> {

@@ -32,7 +32,7 @@ import type { Visitor } from '../layout/visitor';
 import { DAYS, type KeyDraft } from './key-draft';
 import { DAY_MS } from '../../platform/formats/durations';
 
-export const PATH = '/user/settings/api-keys';
+export const API_KEYS_PATH = '/user/settings/api-keys';
 const WARNING_DAYS = 7;
 const SPARK_HEIGHT = 24;
 
@@ -42,12 +42,12 @@ export const keysPage = (
   now: number,
   url: string,
 ): Page => ({
-  section: PATH,
+  section: API_KEYS_PATH,
   title: 'API keys',
   main: ({ message: text, made, path }) =>
     html`<div class="head">
         <h1>API keys</h1>
-        <a class="button" href="${PATH}/new">New key</a>
+        <a class="button" href="${API_KEYS_PATH}/new">New key</a>
       </div>
       <p class="lead">
         A program with one of these keys can use the API on your behalf. Keep keys secret, like passwords.
@@ -70,7 +70,7 @@ export const newKeyPage = (visitor: Visitor, draft: KeyDraft, problems: Problems
     ['date', 'On a date'],
   ] as const;
   return {
-    section: PATH,
+    section: API_KEYS_PATH,
     title: 'Create an API key',
     status: problem || hasProblems(problems) ? 400 : 200,
     main: html`<h1>Create an API key</h1>
@@ -80,7 +80,7 @@ export const newKeyPage = (visitor: Visitor, draft: KeyDraft, problems: Problems
       ${problem && alert(problem)}
       ${changeForm(
         visitor,
-        { action: PATH, button: 'Create key', back: PATH },
+        { action: API_KEYS_PATH, button: 'Create key', back: API_KEYS_PATH },
         html`${labelField(label, problems.label, 'Build server')}
           ${choices(
             'scopes',
@@ -107,7 +107,7 @@ export const keyPage = (
   label: string,
   problem?: string,
 ): Page => ({
-  section: PATH,
+  section: API_KEYS_PATH,
   title: keyName(key),
   status: problem ? 400 : 200,
   main: html`<h1>${keyName(key)}</h1>
@@ -120,19 +120,19 @@ export const keyPage = (
         Expires: describeExpiry(key, now),
       })}
     </section>
-    ${changeForm(visitor, { action: `${PATH}/${key.id}`, button: 'Save', back: PATH }, labelField(label, problem))}`,
+    ${changeForm(visitor, { action: `${API_KEYS_PATH}/${key.id}`, button: 'Save', back: API_KEYS_PATH }, labelField(label, problem))}`,
 });
 
 export const revokeKeyPage = (visitor: Visitor, key: ApiKey): Page =>
   confirmation(visitor, {
-    section: PATH,
+    section: API_KEYS_PATH,
     title: 'Revoke a key',
     question: 'Revoke this key?',
-    facts: html`<p><strong>${key.label ?? 'Unnamed key'}</strong><br /><code>${key.hint}…</code></p>
+    details: html`<p><strong>${key.label ?? 'Unnamed key'}</strong><br /><code>${key.hint}…</code></p>
       <p>Programs that use it stop working immediately. This can’t be undone.</p>`,
-    action: `${PATH}/${key.id}/revoke`,
+    action: `${API_KEYS_PATH}/${key.id}/revoke`,
     button: 'Revoke key',
-    back: PATH,
+    back: API_KEYS_PATH,
   });
 
 const labelField = (value: string, problem: string | undefined, placeholder?: string): Html =>
@@ -187,10 +187,12 @@ function sparkline(requests: number[]): Html {
 }
 
 const columns = (requests: Map<number, number[]>, now: number): Columns<ApiKey> => ({
-  Key: (key) => html`<a href="${PATH}/${key.id}">${keyName(key)}</a><br /><code>${key.hint}…</code>`,
+  Key: (key) => html`<a href="${API_KEYS_PATH}/${key.id}">${keyName(key)}</a><br /><code>${key.hint}…</code>`,
   Permissions: describeScopes,
   Requests: ({ id }) => sparkline(requests.get(id)!),
   'Last used': lastUse,
   Expires: (key) => describeExpiry(key, now),
-  Revoke: actions((key) => linkButton(`${PATH}/${key.id}/revoke`, 'Revoke', keyName(key), 'quiet danger')),
+  Revoke: actions((key) =>
+    linkButton(`${API_KEYS_PATH}/${key.id}/revoke`, 'Revoke', keyName(key), 'quiet danger'),
+  ),
 });

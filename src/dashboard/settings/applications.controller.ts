@@ -14,7 +14,7 @@ import {
   applicationPage,
   applicationsPage,
   deleteApplicationPage,
-  PATH,
+  APPLICATIONS_PATH,
   applicationPath,
 } from './applications.page';
 
@@ -80,7 +80,7 @@ export class ApplicationsController {
     const { name } = await this.ownApplication(visitor, client_id);
     if (!(await this.applications.delete(visitor.user.id, client_id))) throw noSuchApplication();
     this.audit.record({ event: 'app.deleted', ...visitor.by, client_id });
-    return seeOther(PATH, { message: `${name} was deleted.` });
+    return seeOther(APPLICATIONS_PATH, { message: `${name} was deleted.` });
   }
 
   private async ownApplication({ user }: SignedInVisitor, client_id: string): Promise<OauthApplication> {

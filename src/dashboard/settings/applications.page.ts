@@ -27,24 +27,24 @@ import {
 } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
-export const PATH = '/user/settings/oauth-apps';
+export const APPLICATIONS_PATH = '/user/settings/oauth-apps';
 
-export const applicationPath = (client_id: string) => `${PATH}/${encodeURIComponent(client_id)}`;
+export const applicationPath = (client_id: string) => `${APPLICATIONS_PATH}/${encodeURIComponent(client_id)}`;
 
 export const applicationsPage = (applications: OauthApplication[]): Page => ({
-  section: PATH,
+  section: APPLICATIONS_PATH,
   title: 'Your apps',
   main: (notice) =>
     html`<div class="head">
         <h1>Your apps</h1>
-        <a class="button" href="${PATH}/new">Register an app</a>
+        <a class="button" href="${APPLICATIONS_PATH}/new">Register an app</a>
       </div>
       <p class="lead">Apps that you registered. They can ask users for permission to act on their behalf.</p>
       ${done(notice.message)}
-      ${tableOr('You haven’t registered any apps yet.', 'Your apps', COLUMNS, applications)}`,
+      ${tableOr('You haven’t registered any apps yet.', 'Your apps', APPLICATION_COLUMNS, applications)}`,
 });
 
-const COLUMNS: Columns<OauthApplication> = {
+const APPLICATION_COLUMNS: Columns<OauthApplication> = {
   Name: ({ client_id, name }) => html`<a href="${applicationPath(client_id)}">${name}</a>`,
   'Client ID': ({ client_id }) => html`<code>${client_id}</code>`,
   Registered: ({ created_at }) => day(created_at),
@@ -64,7 +64,7 @@ export const applicationPage = (
   const title = application ? application.name : 'Register an app';
   const path = application && applicationPath(application.client_id);
   return {
-    section: PATH,
+    section: APPLICATIONS_PATH,
     title,
     status: problem || hasProblems(problems) ? 400 : 200,
     main: (notice) =>
@@ -78,7 +78,11 @@ export const applicationPage = (
         }
         ${changeForm(
           visitor,
-          { action: path ?? PATH, button: application ? 'Save' : 'Register', back: PATH },
+          {
+            action: path ?? APPLICATIONS_PATH,
+            button: application ? 'Save' : 'Register',
+            back: APPLICATIONS_PATH,
+          },
           html`${nameField({ id: 'name', label: 'Name', value: fields.name, problem: problems.name })}
           ${redirectUrisField(fields, problems)} ${scopeChoices(fields, problems)} ${flowChoices(fields)}`,
         )}
@@ -139,10 +143,10 @@ const flowChoices = ({ implicit_allowed }: ApplicationFields): Html =>
 
 export const deleteApplicationPage = (visitor: Visitor, { client_id, name }: OauthApplication): Page =>
   confirmation(visitor, {
-    section: PATH,
+    section: APPLICATIONS_PATH,
     title: 'Delete an app',
     question: `Delete ${name}?`,
-    facts: html`<p>
+    details: html`<p>
       The app loses access to the accounts of all users, and its tokens stop working immediately. This can’t
       be undone.
     </p>`,

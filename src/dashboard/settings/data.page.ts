@@ -6,7 +6,7 @@ import type { FormResult, Page } from '../layout/layout';
 import { alert } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
-const PATH = '/user/settings/data';
+const DATA_PATH = '/user/settings/data';
 
 export function dataPage(
   visitor: Visitor,
@@ -16,7 +16,7 @@ export function dataPage(
 ): Page {
   const store = settings.STORE_NAME;
   return {
-    section: PATH,
+    section: DATA_PATH,
     title: 'Your data',
     ...response,
     main: html`<h1>Your data</h1>
@@ -30,7 +30,7 @@ export function dataPage(
           One file with your account and its email addresses, purchases, download keys, collections, API keys,
           apps, sign-ins and audit events. Each line is a JSON object.
         </p>
-        ${settings.TRUSTED_IDENTITY_HEADER ? html`<p>You sign in at ${store}. Request the file there.</p>` : changeForm(visitor, { action: PATH, button: 'Download my data' }, confirmationField(confirmation, PATH), 'stack')}
+        ${settings.TRUSTED_IDENTITY_HEADER ? html`<p>You sign in at ${store}. Request the file there.</p>` : changeForm(visitor, { action: DATA_PATH, button: 'Download my data' }, confirmationField(confirmation, DATA_PATH), 'stack')}
       </section>
       <section class="card stack" aria-labelledby="erasure">
         <h2 id="erasure">Have your data erased</h2>

@@ -7,7 +7,7 @@ import { apiError } from '../../platform/errors/api-error';
 import { seeOther } from '../layout/layout';
 import { Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
-import { grantsPage, PATH, revokeGrantPage } from './grants.page';
+import { grantsPage, GRANTS_PATH, revokeGrantPage } from './grants.page';
 
 @Pages()
 @SignedIn()
@@ -28,7 +28,7 @@ export class GrantsController {
   async revokeTokens(@CurrentVisitor() visitor: SignedInVisitor) {
     await this.keys.revokeAllTokens(visitor.user.id);
     this.audit.record({ event: 'jwt.revoked', ...visitor.by });
-    return seeOther(PATH, { message: 'The tokens of all games that you started were revoked.' });
+    return seeOther(GRANTS_PATH, { message: 'The tokens of all games that you started were revoked.' });
   }
 
   @Get(':grant_id/revoke')
@@ -44,7 +44,7 @@ export class GrantsController {
     const grant = await this.grants.revoke(visitor.user.id, grant_id);
     if (!shown || !grant) throw noSuchGrant();
     this.audit.record({ event: 'grant.revoked', ...visitor.by, client_id: grant.client_id });
-    return seeOther(PATH, { message: `${shown.name} can no longer act on your behalf.` });
+    return seeOther(GRANTS_PATH, { message: `${shown.name} can no longer act on your behalf.` });
   }
 }
 

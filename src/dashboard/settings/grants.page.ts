@@ -12,10 +12,10 @@ import {
 } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
-export const PATH = '/user/settings/authorized-apps';
+export const GRANTS_PATH = '/user/settings/authorized-apps';
 
 export const grantsPage = (visitor: Visitor, grants: ListedGrant[]): Page => ({
-  section: PATH,
+  section: GRANTS_PATH,
   title: 'Connected apps',
   main: (notice) =>
     html`<h1>Connected apps</h1>
@@ -23,7 +23,7 @@ export const grantsPage = (visitor: Visitor, grants: ListedGrant[]): Page => ({
       ${done(notice.message)}
       ${grants.length === 0 ? html`<p class="empty">You haven’t connected any apps.</p>` : grants.map(card)}
       <h2>Games that you started</h2>
-      <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
+      <form method="post" action="${GRANTS_PATH}/game-tokens/revoke" class="card stack">
         ${formToken(visitor)}
         <p>
           When you start a game, it receives a token that identifies you until the token expires. If someone
@@ -37,7 +37,7 @@ const card = ({ id, name, owner, created_at, last_used_at, ...permitted }: Liste
   html`<section class="card stack" aria-labelledby="grant-${id}">
     <div class="head">
       <h2 id="grant-${id}">${name} ${tag(`By ${owner}`)}</h2>
-      ${linkButton(`${PATH}/${id}/revoke`, 'Revoke', name, 'quiet danger')}
+      ${linkButton(`${GRANTS_PATH}/${id}/revoke`, 'Revoke', name, 'quiet danger')}
     </div>
     ${permissionList(permitted)}
     ${descriptionList({ Since: day(created_at), 'Last used': day(last_used_at) })}
@@ -45,13 +45,13 @@ const card = ({ id, name, owner, created_at, last_used_at, ...permitted }: Liste
 
 export const revokeGrantPage = (visitor: Visitor, { id, name }: { id: number; name: string }): Page =>
   confirmation(visitor, {
-    section: PATH,
+    section: GRANTS_PATH,
     title: 'Revoke access',
     question: `Revoke access for ${name}?`,
-    facts: html`<p>
+    details: html`<p>
       The app is signed out immediately. To act on your behalf again, it needs your permission.
     </p>`,
-    action: `${PATH}/${id}/revoke`,
+    action: `${GRANTS_PATH}/${id}/revoke`,
     button: 'Revoke access',
-    back: PATH,
+    back: GRANTS_PATH,
   });

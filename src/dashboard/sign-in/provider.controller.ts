@@ -80,7 +80,7 @@ export class ProviderController {
     let account: ProviderAccount;
     try {
       const isNew = async (one: Pick<ProviderAccount, 'issuer' | 'subject'>) =>
-        !(await this.identities.isKnown(one));
+        !(await this.identities.isLinked(one));
       account = await this.provider.finish(req.inFlight.client, query, request, isNew);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;

@@ -8,7 +8,7 @@ import { alert, linkButton } from '../layout/components';
 import { HOME } from '../layout/local-path';
 import type { Visitor } from '../layout/visitor';
 
-const PATH = '/login';
+const SIGN_IN_PATH = '/login';
 export const PROVIDER_PATH = '/login/provider';
 
 export const signInPage = (
@@ -24,7 +24,7 @@ export const signInPage = (
   const back = { return_to: return_to === HOME ? undefined : reference };
   return {
     title: 'Sign in',
-    section: PATH,
+    section: SIGN_IN_PATH,
     ...response,
     single: true,
     main: html`<h1>Sign in</h1>
@@ -32,7 +32,7 @@ export const signInPage = (
       ${provider !== undefined && html`<p>${linkButton(withQuery(PROVIDER_PATH, { return_to: reference }), `Sign in with ${provider}`)}</p>`}
       ${changeForm(
         visitor,
-        { action: PATH, button: 'Sign in' },
+        { action: SIGN_IN_PATH, button: 'Sign in' },
         html`<input type="hidden" name="return_to" value="${return_to}" />
           ${field({ id: 'username', label: 'Username or email address', value: name, ...AS_TYPED, autocomplete: 'username', maxlength: 320, autofocus: name === '' })}
           ${passwordField('Password', name !== '')}`,
@@ -61,7 +61,7 @@ export const signedOutPage = (provider?: { name: string; url: string }): Page =>
     <p>You are signed out here.</p>
     <p class="buttons">
       ${provider && linkButton(provider.url, `Sign out of ${provider.name} too`)}
-      ${linkButton(PATH, 'Sign in', '', '')}
+      ${linkButton(SIGN_IN_PATH, 'Sign in', '', '')}
     </p>`,
 });
 
@@ -72,7 +72,9 @@ export const providerProblemPage = (problem: Part, reference: string): Page => (
   single: true,
   main: html`<h1>Sign in</h1>
     <div class="alert" role="alert">${problem}</div>
-    <p class="buttons">${linkButton(withQuery(PATH, { return_to: reference }), 'Try again', '', '')}</p>`,
+    <p class="buttons">
+      ${linkButton(withQuery(SIGN_IN_PATH, { return_to: reference }), 'Try again', '', '')}
+    </p>`,
 });
 
 export const notSignedIn = ({ seconds }: { seconds?: number }, problem: string): FormResult =>

@@ -74,7 +74,7 @@ export const listPage = (webhooks: OwnWebhook[], canEditGames: boolean): Page =>
         Webhooks notify your own systems of sales, refunds and pushed builds of the games that you can edit.
       </p>
       ${done(notice.message)}
-      ${tableOr(canEditGames ? 'You don’t have any webhooks yet.' : 'Webhooks are for sellers. You can’t edit any games yet.', 'Your webhooks', COLUMNS, webhooks)}`,
+      ${tableOr(canEditGames ? 'You don’t have any webhooks yet.' : 'Webhooks are for sellers. You can’t edit any games yet.', 'Your webhooks', OWN_WEBHOOK_COLUMNS, webhooks)}`,
 });
 
 const describeGames = ({ game_id, title }: OwnWebhook): string =>
@@ -87,7 +87,7 @@ const lastResult = ({ last_at, last_outcome, ended_at }: OwnWebhook): Html =>
   html`${last_outcome === null ? muted('None yet') : html`${result(last_outcome)} ${timeElement(last_at!)}`}
   ${ended_at && html`<br />${tag('Disabled', 'warning')}`}`;
 
-const COLUMNS: Columns<OwnWebhook> = {
+const OWN_WEBHOOK_COLUMNS: Columns<OwnWebhook> = {
   URL: (webhook) => html`<a class="wrap" href="${webhookPath(webhook.id)}">${webhookName(webhook)}</a>`,
   Games: describeGames,
   'Last result': lastResult,
@@ -216,7 +216,7 @@ export const rotatePage = (visitor: Visitor, webhook: OwnWebhook): Page =>
     section: WEBHOOKS_PATH,
     title: 'Rotate secret',
     question: 'Replace the signing secret?',
-    facts: html`<p class="wrap"><strong>${webhookName(webhook)}</strong></p>
+    details: html`<p class="wrap"><strong>${webhookName(webhook)}</strong></p>
       <p>
         From now on, messages are signed with the new secret. Messages that your receiver rejects until you
         configure the new secret are sent again.
@@ -231,7 +231,7 @@ export const deletePage = (visitor: Visitor, webhook: OwnWebhook): Page =>
     section: WEBHOOKS_PATH,
     title: 'Delete a webhook',
     question: 'Delete this webhook?',
-    facts: html`<p class="wrap"><strong>${webhookName(webhook)}</strong></p>
+    details: html`<p class="wrap"><strong>${webhookName(webhook)}</strong></p>
       <p>It receives no more messages, and its pending messages are deleted. This can’t be undone.</p>`,
     action: `${webhookPath(webhook.id)}/delete`,
     button: 'Delete webhook',

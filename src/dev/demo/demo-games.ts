@@ -79,7 +79,7 @@ export class DemoGames {
     };
   }
 
-  priceOf(game: number) {
+  price(game: number) {
     return this.game(game).min_price as number;
   }
 

@@ -43,7 +43,7 @@ export class DemoSales {
     const more = random.of([0, 0, 0, 0, 0, 0, 200, 500]);
     const tip = id <= 2 ? 0 : more;
     const quantity = random.chance(0.03) ? 2 + random.below(4) : 1;
-    const price = [game_id].flat().reduce((sum, one) => sum + this.games.priceOf(one), 0);
+    const price = [game_id].flat().reduce((sum, one) => sum + this.games.price(one), 0);
     return {
       type: 'purchase',
       id,

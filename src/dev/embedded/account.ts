@@ -12,7 +12,7 @@ export interface Account {
 }
 
 /** Options of a process of that account. Its environment has no secrets, and no variables that change PostgreSQL's settings. */
-export const processOf = (account: Account | undefined) => ({
+export const processOptions = (account: Account | undefined) => ({
   uid: account?.uid,
   gid: account?.gid,
   cwd: '/',
@@ -43,7 +43,7 @@ export async function serverAccount(names: string[], cluster?: string): Promise<
 
 /** Whether the account can enter this folder and all folders above it. */
 export const canReach = (account: Account | undefined, folder: string): Promise<boolean> =>
-  execute('test', ['-x', folder], processOf(account)).then(
+  execute('test', ['-x', folder], processOptions(account)).then(
     () => true,
     () => false,
   );

@@ -4,7 +4,7 @@ import { chmod, cp, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promi
 import { basename, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/errors/operator-error';
-import { type Account, processOf } from './account';
+import { type Account, processOptions } from './account';
 
 const execute = promisify(execFile);
 const USE_A_SERVER = 'set DATABASE_URL to a PostgreSQL server';
@@ -49,7 +49,7 @@ async function findProblem(native: string, account: Account | undefined): Promis
   await complete(native).catch(() => undefined);
   const postgres = join(native, 'bin', 'postgres');
   try {
-    await execute(postgres, ['--version'], processOf(account));
+    await execute(postgres, ['--version'], processOptions(account));
     return undefined;
   } catch (error) {
     const { code, stderr, message } = error as Error & { code?: string | number; stderr?: string };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { createdSecret } from '../../platform/config/stored-secrets';
-import { type Account, processOf } from './account';
+import { type Account, processOptions } from './account';
 
 const MAJOR_VERSION = '18';
 const PASSWORD_FILE = 'postgres-password';
@@ -123,7 +123,7 @@ async function initdb(
     ...Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`),
   ];
   try {
-    await promisify(execFile)(join(native, 'bin', 'initdb'), options, { ...processOf(account), signal });
+    await promisify(execFile)(join(native, 'bin', 'initdb'), options, { ...processOptions(account), signal });
   } catch (error) {
     if (signal?.aborted) throw error;
     const { stderr = '', message } = error as Error & { stderr?: string };

@@ -4,7 +4,7 @@ import { chmod, type FileHandle, open, rename } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Account, processOf } from './account';
+import { type Account, processOptions } from './account';
 import { unlessMissing } from './data-folder';
 import { isSignaled } from './postmaster';
 
@@ -75,7 +75,7 @@ export class ServerProcess {
     const log = await open(plan.log, 'a+', 0o600);
     const settings = { ...plan.settings, ...FIXED_SETTINGS, port: plan.port };
     const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    const run = processOf(account);
+    const run = processOptions(account);
     const child = spawn(
       'sh',
       ['-c', SUPERVISOR, join(native, 'bin', 'postgres'), '-D', cluster, ...options],

@@ -66,20 +66,20 @@ function certificate(
   issuer: pki.CertificateField[],
   extensions: object[],
 ): pki.Certificate {
-  const made = pki.createCertificate();
-  made.publicKey = pki.publicKeyFromPem(
+  const certificate = pki.createCertificate();
+  certificate.publicKey = pki.publicKeyFromPem(
     createPublicKey(publicKey).export({ type: 'spki', format: 'pem' }) as string,
   );
   // Without the first byte 01, a set first bit would make the number negative.
-  made.serialNumber = `01${randomBytes(15).toString('hex')}`;
+  certificate.serialNumber = `01${randomBytes(15).toString('hex')}`;
   const day = 24 * 60 * 60 * 1000;
   // Clocks of other machines may differ.
-  made.validity.notBefore = new Date(Date.now() - day);
-  made.validity.notAfter = new Date(Date.now() + VALID_DAYS * day);
-  made.setSubject(subject);
-  made.setIssuer(issuer);
-  made.setExtensions(extensions);
-  return made;
+  certificate.validity.notBefore = new Date(Date.now() - day);
+  certificate.validity.notAfter = new Date(Date.now() + VALID_DAYS * day);
+  certificate.setSubject(subject);
+  certificate.setIssuer(issuer);
+  certificate.setExtensions(extensions);
+  return certificate;
 }
 
 const forgeSha256 = () => md.sha256.create();

@@ -1,4 +1,4 @@
-import { lockCollectionsOf, removeFromCollections } from '../../collections/games-in-collections';
+import { lockCollectionsWith, removeFromCollections } from '../../collections/games-in-collections';
 import { deleteUploads } from '../../uploads/uploads.service';
 import { deleteBuilds } from '../../wharf/builds.service';
 
@@ -9,7 +9,7 @@ export const DEPENDENTS = {
   bundle: 'bundle_games b WHERE b.game_id = t.id',
 };
 
-export const lockBeforeDeletion = lockCollectionsOf;
+export const lockBeforeDeletion = lockCollectionsWith;
 
 /** Statements that delete what belongs to the games `t` of a FROM item. Foreign keys handle the rest. */
 export const deleteParts = (games: string): string[] => [

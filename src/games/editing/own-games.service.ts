@@ -13,7 +13,7 @@ import { type Build, isPublished } from '../../wharf/build.entity';
 export const MAX_CHANNELS = 6;
 export const MAX_UPLOADS = 1000;
 
-const COLUMNS = [
+const OWN_GAME_COLUMNS = [
   'id',
   'created_at',
   'title',
@@ -28,7 +28,7 @@ const COLUMNS = [
   'purchases_count',
 ] as const satisfies (keyof Game)[];
 
-export interface GameReport extends Pick<Game, (typeof COLUMNS)[number]> {
+export interface GameReport extends Pick<Game, (typeof OWN_GAME_COLUMNS)[number]> {
   /** The number of uploads, counted up to one more than MAX_UPLOADS. */
   uploads: number;
   /** The newest completed build of each channel, for one channel more than MAX_CHANNELS; null without builds. */
@@ -46,7 +46,7 @@ const CHANNELS = `
 
 const GAMES_PAGE = longRead<GameReport>(
   'games_page',
-  `SELECT ${prefixColumns('g', COLUMNS)}, b.builds,
+  `SELECT ${prefixColumns('g', OWN_GAME_COLUMNS)}, b.builds,
      (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT ${MAX_UPLOADS + 1}) counted) AS uploads
    FROM ${EDITED_GAMES_PAGE}
    CROSS JOIN LATERAL (

@@ -130,8 +130,8 @@ export class ImportService implements OnModuleDestroy {
         this.events.record('records.deleted', by, { counts: Object.fromEntries(deletions) });
       // This replica must not use cached keys that the import revoked; others notice within a second.
       if (endsKeys(types)) this.keys.forgetAll();
-      for (const { new: made, changed, unchanged, deleted = 0 } of Object.values(types))
-        this.records.inc(made + changed + unchanged + deleted);
+      for (const { new: created, changed, unchanged, deleted = 0 } of Object.values(types))
+        this.records.inc(created + changed + unchanged + deleted);
       return types;
     } catch (error) {
       ended('failed');

@@ -254,7 +254,7 @@ export const idsFor = (type: string): ValueType => ({
 });
 
 /** Reads between 1 and `max` IDs, staged in their order. */
-export const orderedIdsOf = (type: string, max: number): ValueType => ({
+export const orderedIdsFor = (type: string, max: number): ValueType => ({
   ...idsFor(type),
   allows: `list of 1 to ${max.toLocaleString('en-US')} IDs of ${type}s`,
   encode(value, reject) {

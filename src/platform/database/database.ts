@@ -19,7 +19,7 @@ import { classifyFault, isConnectionLost, NotStarted } from './sqlstates';
 import {
   bind,
   type BoundStatement,
-  type RowsOf,
+  type RowsByStatement,
   rowsByStatement,
   type Statement,
   type Values,
@@ -112,7 +112,7 @@ export class Database implements OnApplicationShutdown {
    * Sends the statements in one round trip, as one transaction, or within the transaction of `manager`. Returns their
    * rows after the commit.
    */
-  async execute(statements: BoundStatement[], manager?: EntityManager): Promise<RowsOf> {
+  async execute(statements: BoundStatement[], manager?: EntityManager): Promise<RowsByStatement> {
     if (!this.pool) throw new NotStarted();
     const runner = manager?.queryRunner;
     const send = async () => {
@@ -130,17 +130,17 @@ export class Database implements OnApplicationShutdown {
   /**
    * A transaction that is rolled back if `work` throws. A connection that no longer responds is closed, and the server
    * rolls back; with TypeORM's own method, ROLLBACK would wait for the stuck query, and the connection would return to
-   * the pool with it. At most two transactions with the same `turn`, such as `user 7`, run at a time. With a `manager`,
+   * the pool with it. At most two transactions with the same `concurrencyKey`, such as `user 7`, run at a time. With a `manager`,
    * `work` is a part of its transaction instead.
    */
   async transaction<Result>(
     work: (db: EntityManager) => Promise<Result>,
-    { manager, turn }: { manager?: EntityManager; turn?: string } = {},
+    { manager, concurrencyKey }: { manager?: EntityManager; concurrencyKey?: string } = {},
   ): Promise<Result> {
     if (manager) return work(manager);
     if (!this.pool) throw new NotStarted();
     const batcher = this.batcher!;
-    return this.traced('transaction', () => batcher.inTransaction(turn, () => this.transact(work)));
+    return this.traced('transaction', () => batcher.inTransaction(concurrencyKey, () => this.transact(work)));
   }
 
   private async transact<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {

@@ -8,16 +8,16 @@ export interface Statement<Row = unknown> {
   parameters: readonly string[];
   /** How it shares connections: see the three functions below. */
   group: 'small' | 'long' | 'own connection';
-  /** The client or row whose statements take turns: a word and a value, such as `user $user_id`. */
-  turns?: string;
+  /** Limits the concurrent statements of a client or on a row: a word and a value, such as `user $user_id`. */
+  concurrencyKey?: string;
 }
 
 /** The values of a statement's parameters, such as `$user_id`, by name. */
 export type Values = Readonly<Record<string, unknown>>;
 
-/** A statement with its own connection, such as a write. `turns`: the row that it locks. */
-export const statement = <Row>(name: string, text: string, turns?: string): Statement<Row> =>
-  declare(name, text, 'own connection', turns);
+/** A statement with its own connection, such as a write. `concurrencyKey`: the row that it locks. */
+export const statement = <Row>(name: string, text: string, concurrencyKey?: string): Statement<Row> =>
+  declare(name, text, 'own connection', concurrencyKey);
 
 /**
  * A small read, which is sent in a batch with others. It must change and lock nothing: if another one of its batch
@@ -27,12 +27,17 @@ export const read = <Row>(name: string, text: string): Statement<Row> => declare
 
 /**
  * A read of many rows: it has its own connection, and all of them together use at most half of the pool.
- * `turns`: the client that requests them.
+ * `concurrencyKey`: the client that requests them.
  */
-export const longRead = <Row>(name: string, text: string, turns?: string): Statement<Row> =>
-  declare(name, text, 'long', turns);
+export const longRead = <Row>(name: string, text: string, concurrencyKey?: string): Statement<Row> =>
+  declare(name, text, 'long', concurrencyKey);
 
-function declare<Row>(name: string, text: string, group: Statement['group'], turns?: string): Statement<Row> {
+function declare<Row>(
+  name: string,
+  text: string,
+  group: Statement['group'],
+  concurrencyKey?: string,
+): Statement<Row> {
   const parameters: string[] = [];
   const numbered = (sql: string) =>
     sql.replace(/\$([a-z]\w*)/g, (_, parameter: string) => {
@@ -40,7 +45,13 @@ function declare<Row>(name: string, text: string, group: Statement['group'], tur
       return `$${parameters.indexOf(parameter) + 1}`;
     });
   if (/\$\d/.test(text)) throw new Error(`${name} has a parameter without a name.`);
-  return { name, text: numbered(text), parameters, group, turns: turns && numbered(turns) };
+  return {
+    name,
+    text: numbered(text),
+    parameters,
+    group,
+    concurrencyKey: concurrencyKey && numbered(concurrencyKey),
+  };
 }
 
 /** The columns of a row of `table` in a statement. */
@@ -63,14 +74,20 @@ export const bind = <Row>(statement: Statement<Row>, values: Values): BoundState
 });
 
 /** The rows that one of several statements returned. */
-export type RowsOf = <Row>(statement: Statement<Row>) => Row[];
+export type RowsByStatement = <Row>(statement: Statement<Row>) => Row[];
 
 /** Finds the rows of a statement among those of all, which are in the order of the statements. */
-export function rowsByStatement(statements: readonly BoundStatement[], rows: readonly unknown[][]): RowsOf {
+export function rowsByStatement(
+  statements: readonly BoundStatement[],
+  rows: readonly unknown[][],
+): RowsByStatement {
   return <Row>(wanted: Statement<Row>) =>
     rows[statements.findIndex(({ statement }) => statement === wanted)] as Row[];
 }
 
-/** `turns` with its value, such as `user 7`. */
-export const turnKey = ({ statement: { turns }, values }: BoundStatement): string | undefined =>
-  turns?.replace(/\$(\d+)/, (_, n: string) => String(values[Number(n) - 1]));
+/** The concurrency key with its value, such as `user 7`. */
+export const bindConcurrencyKey = ({
+  statement: { concurrencyKey },
+  values,
+}: BoundStatement): string | undefined =>
+  concurrencyKey?.replace(/\$(\d+)/, (_, n: string) => String(values[Number(n) - 1]));

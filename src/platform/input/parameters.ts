@@ -54,7 +54,7 @@ export const findReader = (request: RequestClass, name: string): ReaderFacts | u
   readRules(request)
     .filter(({ propertyName }) => propertyName === name)
     .map(({ context }) => (context as Record<string, ReaderFacts> | undefined)?.[READER])
-    .find((facts) => facts !== undefined);
+    .find((description) => description !== undefined);
 
 export const readRules = (request: RequestClass) =>
   getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);

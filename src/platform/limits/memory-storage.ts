@@ -28,9 +28,9 @@ export interface Charge {
   ttl: number;
 }
 
-export const createCharge = (name: string, tracker: string, { count, period_ms }: RateLimit): Charge => ({
+export const createCharge = (name: string, clientKey: string, { count, period_ms }: RateLimit): Charge => ({
   name,
-  key: `${name}:${tracker}`,
+  key: `${name}:${clientKey}`,
   limit: count,
   ttl: period_ms,
 });
@@ -120,19 +120,19 @@ export class MemoryStorage implements ThrottlerStorage {
   blocked(charge: Charge): LimitRecord | undefined {
     const { cache, decisions } = this.of(charge.name);
     const { key, limit, ttl } = charge;
-    const spent = (cache.get(key)?.refilledAt ?? 0) - this.clock.monotonic();
-    if (waitAfter(spent, limit, ttl) <= ROUNDING) return undefined;
+    const used_ms = (cache.get(key)?.refilledAt ?? 0) - this.clock.monotonic();
+    if (waitAfter(used_ms, limit, ttl) <= ROUNDING) return undefined;
     decisions.limited++;
-    return createRecord(spent, limit, ttl, true);
+    return createRecord(used_ms, limit, ttl, true);
   }
 
   /**
    * Replaces a counter with that of all processes, if it is known. The request must be counted right afterwards,
    * because other requests update the counter too.
    */
-  protected adoptSharedCounter(charge: Charge, spent: number | undefined): void {
+  protected adoptSharedCounter(charge: Charge, used_ms: number | undefined): void {
     const now = this.clock.monotonic();
-    if (spent !== undefined) this.of(charge.name).of(charge, now).refilledAt = now + spent;
+    if (used_ms !== undefined) this.of(charge.name).of(charge, now).refilledAt = now + used_ms;
   }
 
   private of(name: string): Counters {
@@ -142,15 +142,15 @@ export class MemoryStorage implements ThrottlerStorage {
   }
 }
 
-/** The milliseconds to wait before the next request. `spent`: those until the whole limit is available again. */
-const waitAfter = (spent: number, limit: number, ttl: number) => spent + ttl / limit - ttl;
+/** The milliseconds to wait before the next request. `used_ms`: those until the whole limit is available again. */
+const waitAfter = (used_ms: number, limit: number, ttl: number) => used_ms + ttl / limit - ttl;
 
-function createRecord(spent: number, limit: number, ttl: number, isBlocked: boolean): LimitRecord {
-  const remaining = Math.max(0, Math.min(limit, Math.floor((1 - spent / ttl) * limit + ROUNDING)));
+function createRecord(used_ms: number, limit: number, ttl: number, isBlocked: boolean): LimitRecord {
+  const remaining = Math.max(0, Math.min(limit, Math.floor((1 - used_ms / ttl) * limit + ROUNDING)));
   return {
     totalHits: limit - remaining,
-    timeToExpire: seconds(Math.max(0, spent)),
+    timeToExpire: seconds(Math.max(0, used_ms)),
     isBlocked,
-    timeToBlockExpire: Math.max(1, seconds(waitAfter(spent, limit, ttl))),
+    timeToBlockExpire: Math.max(1, seconds(waitAfter(used_ms, limit, ttl))),
   };
 }

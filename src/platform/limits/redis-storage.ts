@@ -13,12 +13,12 @@ const COUNT_SCRIPT = `
 local period, interval, count, always = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == 'always'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
-local spent = math.max(0, tonumber(redis.call('GET', KEYS[1]) or '0') - now)
-if always or spent + interval <= period + 0.000001 then
-  local after = math.max(0, spent + count * interval)
+local used_ms = math.max(0, tonumber(redis.call('GET', KEYS[1]) or '0') - now)
+if always or used_ms + interval <= period + 0.000001 then
+  local after = math.max(0, used_ms + count * interval)
   redis.call('SET', KEYS[1], string.format('%.3f', now + after), 'PX', math.max(1, math.ceil(after)))
 end
-return string.format('%.3f', spent)`;
+return string.format('%.3f', used_ms)`;
 
 // After three timeouts no request waits, so a Redis server that hangs adds at most 60 ms.
 const TIMEOUT_MS = 20;
@@ -86,7 +86,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
     this.redis.disconnect();
   }
 
-  /** Returns the milliseconds spent before, or undefined if Redis failed. */
+  /** Returns the used milliseconds before this request, or undefined if Redis failed. */
   private async count(
     { key, ttl, limit }: Charge,
     count: 1 | -1,
@@ -97,9 +97,9 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
       return undefined;
     }
     try {
-      const spent = await inTime(this.redis.count(`gamewharf:limit:${key}`, ttl, ttl / limit, count, when));
+      const used_ms = await inTime(this.redis.count(`gamewharf:limit:${key}`, ttl, ttl / limit, count, when));
       this.failures = 0;
-      return Number(spent);
+      return Number(used_ms);
     } catch (error) {
       this.fallbacks.inc();
       this.failed(error as Error);

@@ -116,10 +116,10 @@ const isList = ({ schema }: Parameter) => schema.type === 'array' || 'oneOf' in 
 function describeRequestBody(parameters: Parameter[], description: string): Json {
   const required = parameters.filter((one) => one.required).map(({ name }) => name);
   const lists = parameters.filter(isList).map(({ name }) => name);
-  const objectOf = (schemaOf: (parameter: Parameter) => Json) => ({
+  const objectSchema = (toSchema: (parameter: Parameter) => Json) => ({
     type: 'object',
     properties: Object.fromEntries(
-      parameters.map((one) => [one.name, { ...schemaOf(one), description: one.description }]),
+      parameters.map((one) => [one.name, { ...toSchema(one), description: one.description }]),
     ),
     ...(required.length > 0 ? { required } : {}),
   });
@@ -129,18 +129,18 @@ function describeRequestBody(parameters: Parameter[], description: string): Json
     description,
     content: {
       'application/x-www-form-urlencoded': {
-        schema: objectOf(({ schema }) => schema),
+        schema: objectSchema(({ schema }) => schema),
         ...(lists.length > 0 && { encoding: Object.fromEntries(lists.map((name) => [name, json])) }),
       },
       'application/json': {
-        schema: objectOf(({ schema, required }) => (required ? schema : orNull(schema))),
+        schema: objectSchema(({ schema, required }) => (required ? schema : orNull(schema))),
         example: Object.fromEntries(
           parameters.map(({ name, schema }) => [name, createExample(schema, {}, name)]),
         ),
       },
       'multipart/form-data': {
         // An array would be one part per item: a list is one part with a JSON text.
-        schema: objectOf((one) =>
+        schema: objectSchema((one) =>
           isList(one)
             ? { type: 'string', contentMediaType: 'application/json', contentSchema: one.schema }
             : one.schema,

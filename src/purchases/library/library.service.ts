@@ -13,7 +13,7 @@ import { longRead, read, statement } from '../../platform/database/statement';
 import { isStorable } from '../../platform/input/readers';
 import { GAME_WITH_USER } from '../../games/game.row';
 import { DownloadKey } from '../keys/download-key.entity';
-import { bundlePurchasesOf, ownsBundle } from '../ownership/bundle-purchases';
+import { selectBundlePurchases, ownsBundle } from '../ownership/bundle-purchases';
 import { holdsKey, selectOwnedKeys, selectKeyOwner } from '../ownership/key-owners';
 import { hasBought } from './ownership.service';
 
@@ -67,7 +67,7 @@ const selectLibrary = (order: string, found?: string) => `
      CASE WHEN g.id IS NULL THEN b.cover_url ELSE g.cover_url END AS cover_url,
      owned.created_at, owned.key,
      CASE WHEN b.id IS NOT NULL THEN json_build_object('id', b.id, 'games', (
-       SELECT count(DISTINCT pg.game_id) FROM (${bundlePurchasesOf('$user_id', 'p.bundle_id = b.id')}) bought
+       SELECT count(DISTINCT pg.game_id) FROM (${selectBundlePurchases('$user_id', 'p.bundle_id = b.id')}) bought
        JOIN purchase_games pg ON pg.purchase_id = bought.id)) END AS bundle,
      CASE WHEN p.id IS NOT NULL THEN json_build_object('id', p.id, 'created_at', p.created_at::text,
        'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase
@@ -75,14 +75,14 @@ const selectLibrary = (order: string, found?: string) => `
      SELECT owned.* FROM (
        SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
        FROM (${selectOwnedKeys('$user_id', liveKeys)}) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
-       WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (${bundlePurchasesOf('$user_id')}) bundles)
+       WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (${selectBundlePurchases('$user_id')}) bundles)
        UNION ALL
        SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at
        FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id
        WHERE p.user_id = $user_id AND p.status = 'complete' AND p.bundle_id IS NULL AND NOT EXISTS (
          SELECT FROM download_keys k WHERE k.purchase_id = pg.purchase_id AND k.game_id = pg.game_id)
        UNION ALL
-       (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (${bundlePurchasesOf('$user_id')}) bundles
+       (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (${selectBundlePurchases('$user_id')}) bundles
         ORDER BY bundle_id, created_at DESC, id DESC)) owned
      ${
        found === undefined
@@ -120,7 +120,7 @@ export const LIBRARY_BUNDLE = longRead<{ bundle: string } & (BundledGame | { gam
   `SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
      SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
        e.position
-     FROM (SELECT DISTINCT pg.game_id FROM (${bundlePurchasesOf('$user_id', 'p.bundle_id = b.id')}) bought
+     FROM (SELECT DISTINCT pg.game_id FROM (${selectBundlePurchases('$user_id', 'p.bundle_id = b.id')}) bought
            JOIN purchase_games pg ON pg.purchase_id = bought.id) owned
      JOIN games g ON g.id = owned.game_id AND strpos(lower(g.title), lower($search)) > 0
      JOIN users u ON u.id = g.user_id

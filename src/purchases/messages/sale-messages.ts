@@ -69,7 +69,7 @@ const announcement = (type: EventType, status: string, purchase_id: string) =>
 const ANNOUNCE_REFUND = announcement(PURCHASE_REFUNDED, 'refunded', '$purchase_id');
 
 /** `purchase_id`: SQL of the ID of the sale. */
-export const announceSaleOf = (purchase_id: string) =>
+export const announceSale = (purchase_id: string) =>
   announcement(PURCHASE_COMPLETED, 'complete', purchase_id);
 
 /** Runs before the purchase is marked as refunded, so that a repeated refund sends nothing. */

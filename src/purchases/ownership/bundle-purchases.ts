@@ -3,7 +3,7 @@
  * and those with an email address that it has verified. A purchase that is both is listed twice. `condition`
  * is an additional one on a purchase `p`. With OFFSET 0, each email address is looked up in the index.
  */
-export const bundlePurchasesOf = (user: string, condition = 'true') => {
+export const selectBundlePurchases = (user: string, condition = 'true') => {
   const purchases = (buyer: string) => `
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE ${buyer} AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND ${condition}`;
@@ -17,4 +17,4 @@ export const bundlePurchasesOf = (user: string, condition = 'true') => {
 
 /** Whether the user has a complete purchase of the bundle (an expression such as `$user_id`). */
 export const ownsBundle = (bundle: string, user: string) =>
-  `EXISTS (${bundlePurchasesOf(user, `p.bundle_id = ${bundle}`)})`;
+  `EXISTS (${selectBundlePurchases(user, `p.bundle_id = ${bundle}`)})`;

@@ -104,7 +104,7 @@ const COUNTED = `counted AS MATERIALIZED (
        ORDER BY person, created_at DESC, id DESC)`;
 
 /** The orders of each buyer, and what they spent by currency. */
-const SPENT = `spent AS (
+const WITH_TOTALS = `spent AS (
        SELECT person, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, min(first_at) AS first_at,
          json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals
        FROM (
@@ -139,7 +139,7 @@ const list = (name: string, direction: Direction) => {
      listed AS MATERIALIZED (
        SELECT n.* FROM newest n WHERE id IN (SELECT purchase_id FROM next_sales)
        ORDER BY created_at ${order}, id ${order} LIMIT $limit),
-     ${SPENT}
+     ${WITH_TOTALS}
      SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, b.*,
        (SELECT count(*) >= ${MAX_SALES_COUNTED} OR max(number_read) = ${MAX_SALES_READ} FROM their_sales) IS TRUE AS is_partial
      FROM (SELECT) one

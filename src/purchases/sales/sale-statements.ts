@@ -5,7 +5,7 @@ import type { Purchase } from '../purchase.entity';
 import { PURCHASE_ROW, type PurchaseRow } from '../purchase.row';
 import { isErased } from '../../auth/accounts/erased-users';
 import { HAS_WEBHOOKS } from '../../events/announcement';
-import { announceRefund, announceSaleOf } from '../messages/sale-messages';
+import { announceRefund, announceSale } from '../messages/sale-messages';
 
 export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id' | 'bundle_id'> {
   reference: string | null;
@@ -167,7 +167,7 @@ const COUNT_SALE_OF_ONE_GAME = statement(
    DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`,
 );
 
-const ANNOUNCE_SALE = announceSaleOf(NEW_ID);
+const ANNOUNCE_SALE = announceSale(NEW_ID);
 
 const LOCK_PURCHASE = statement(
   'refund_lock',

@@ -33,7 +33,7 @@ export interface Person {
 }
 
 /** What a person bought in one currency. */
-export interface Spent {
+export interface BuyerTotals {
   currency: string;
   orders: number;
   refunds: number;
@@ -146,8 +146,8 @@ const SALES_OF_PERSON = list(
   IS_OF_PERSON,
 );
 
-const SPENT_BY_PERSON = longRead<Spent>(
-  'seller_person_spent',
+const TOTALS_BY_PERSON = longRead<BuyerTotals>(
+  'seller_person_totals',
   `WITH ${OWN_GAMES} SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
      coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount,
      min(p.created_at) AS first_at, max(p.created_at) AS last_at
@@ -235,8 +235,8 @@ export class SellerSalesService {
     return this.database.rows(SALES_OF_PERSON, { seller_id, account_id, email });
   }
 
-  spent(seller_id: number, { account_id, email }: Person): Promise<Spent[]> {
-    return this.database.rows(SPENT_BY_PERSON, { seller_id, account_id, email });
+  buyerTotals(seller_id: number, { account_id, email }: Person): Promise<BuyerTotals[]> {
+    return this.database.rows(TOTALS_BY_PERSON, { seller_id, account_id, email });
   }
 
   keysOfPerson(seller_id: number, { account_id, email }: Person): Promise<KeyState[]> {

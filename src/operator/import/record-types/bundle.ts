@@ -1,6 +1,6 @@
 import { MAX_BUNDLE } from './purchase';
 import type { TemporaryTable } from '../temporary-tables';
-import { boolean, idFor, minorUnits, orderedIdsOf, ownId, title, url } from '../value-types';
+import { boolean, idFor, minorUnits, orderedIdsFor, ownId, title, url } from '../value-types';
 import { optional, required, timeOrNow } from './fields';
 import { slug } from './game';
 import { isChanged, isNew, recordType } from './record-type';
@@ -10,7 +10,7 @@ const fields = [
   required('user_id', idFor('user'), { meaning: 'owner' }),
   required('slug', slug),
   required('title', title(200)),
-  required('game_ids', orderedIdsOf('game', MAX_BUNDLE), {
+  required('game_ids', orderedIdsFor('game', MAX_BUNDLE), {
     columns: [{ name: 'game_ids', sql: 'bigint[]' }],
     inOtherTable: true,
     meaning: 'games in their order; replaces the stored list',

@@ -3,7 +3,7 @@ import type { Clock } from '../../config/clock';
 import { ConcurrencyLimit, type LimitedClient } from '../../limits/concurrency-limit';
 import { connectionOptions } from '../data-source';
 import { concernsOneStatement, NoneFree } from '../sqlstates';
-import { type BoundStatement, turnKey } from '../statement';
+import { type BoundStatement, bindConcurrencyKey } from '../statement';
 import { sendPipeline, sendTogether } from './pipeline';
 
 interface Request {
@@ -44,7 +44,7 @@ export class StatementBatcher {
   private readonly small: ConcurrencyLimit;
   private readonly long: ConcurrencyLimit;
   private readonly writes: ConcurrencyLimit;
-  /** The clients and rows whose statements take turns, as long as they have statements. */
+  /** The clients and rows by concurrency key, as long as they have statements. */
   private readonly clients = new Map<string, { client: LimitedClient; statements: number }>();
 
   constructor(
@@ -79,7 +79,7 @@ export class StatementBatcher {
     const { group } = bound.statement;
     if (group === 'small') return new Promise((resolve, reject) => this.join({ bound, resolve, reject }));
     if (group === 'own connection') return (await this.transaction([bound]))[0] as Row[];
-    const [rows] = await this.inTurn(this.long, turnKey(bound), (waited_ms) =>
+    const [rows] = await this.runWithKey(this.long, bindConcurrencyKey(bound), (waited_ms) =>
       this.sendAll([bound], waited_ms),
     );
     return rows as Row[];
@@ -87,16 +87,16 @@ export class StatementBatcher {
 
   /**
    * Sends the statements as one transaction; returns the rows of each after the commit. The first one with
-   * `turns` determines whose turn it is.
+   * a concurrency key determines the key of the transaction.
    */
   transaction(statements: BoundStatement[]): Promise<unknown[][]> {
-    const turn = statements.map(turnKey).find((one) => one !== undefined);
-    return this.inTurn(this.writes, turn, (waited_ms) => this.sendAll(statements, waited_ms));
+    const concurrencyKey = statements.map(bindConcurrencyKey).find((one) => one !== undefined);
+    return this.runWithKey(this.writes, concurrencyKey, (waited_ms) => this.sendAll(statements, waited_ms));
   }
 
-  /** Runs a transaction on a connection that `work` takes from the pool. `turn`: as in `turnKey`. */
-  inTransaction<Result>(turn: string | undefined, work: () => Promise<Result>): Promise<Result> {
-    return this.inTurn(this.writes, turn, (waited_ms) => {
+  /** Runs a transaction on a connection that `work` takes from the pool. `concurrencyKey`: as in `bindConcurrencyKey`. */
+  inTransaction<Result>(concurrencyKey: string | undefined, work: () => Promise<Result>): Promise<Result> {
+    return this.runWithKey(this.writes, concurrencyKey, (waited_ms) => {
       requireTime(waited_ms);
       return work();
     });
@@ -112,7 +112,7 @@ export class StatementBatcher {
     const batch: Batch = { opened: now, requests: [request] };
     this.open = batch;
     setImmediate(() => {
-      this.within(this.small, this.small.anyone, (waited_ms) => {
+      this.runWithin(this.small, this.small.anyone, (waited_ms) => {
         if (this.open === batch) this.open = undefined;
         return this.connected((client) => this.sendEach(client, batch.requests), waited_ms);
       }).catch((error: unknown) => {
@@ -139,24 +139,24 @@ export class StatementBatcher {
     });
   }
 
-  private async inTurn<Result>(
+  private async runWithKey<Result>(
     limit: ConcurrencyLimit,
-    turn: string | undefined,
+    concurrencyKey: string | undefined,
     work: (waited_ms: number) => Promise<Result>,
   ): Promise<Result> {
-    if (turn === undefined) return this.within(limit, { queues: new Map() }, work);
-    const known = this.clients.get(turn) ?? { client: { queues: new Map() }, statements: 0 };
-    this.clients.set(turn, known);
-    known.statements++;
+    if (concurrencyKey === undefined) return this.runWithin(limit, { queues: new Map() }, work);
+    const queued = this.clients.get(concurrencyKey) ?? { client: { queues: new Map() }, statements: 0 };
+    this.clients.set(concurrencyKey, queued);
+    queued.statements++;
     try {
-      return await this.within(limit, known.client, work);
+      return await this.runWithin(limit, queued.client, work);
     } finally {
-      if (--known.statements === 0) this.clients.delete(turn);
+      if (--queued.statements === 0) this.clients.delete(concurrencyKey);
     }
   }
 
   /** Waits for the limit, and tells `work` how long that took. */
-  private within<Result>(
+  private runWithin<Result>(
     limit: ConcurrencyLimit,
     client: LimitedClient,
     work: (waited_ms: number) => Promise<Result>,
