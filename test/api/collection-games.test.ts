@@ -297,7 +297,7 @@ describe('writes only the named rows', () => {
   });
 });
 
-describe.each([{}, { 'idempotency-key': 'a' }])(
+describe.each<Record<string, string>>([{}, { 'idempotency-key': 'a' }])(
   'a game that becomes private during a write with %j',
   (headers) => {
     beforeEach(() =>
