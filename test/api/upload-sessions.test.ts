@@ -264,6 +264,22 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
     expect(await sql('SELECT FROM upload_sessions WHERE id = $1', [id])).toEqual([]);
   });
 
+  test('a session is deleted together with its parts', async () => {
+    const { id, location } = await begin();
+    await put(location, randomBytes(100), 0, 50);
+    await sql(`
+      CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+      CREATE TRIGGER fail BEFORE DELETE ON upload_sessions EXECUTE FUNCTION fail()`);
+    try {
+      await sessions().discard(id);
+      expect(await sql('SELECT size FROM upload_parts WHERE session_id = $1', [id])).toEqual([{ size: 50 }]);
+    } finally {
+      await sql('DROP FUNCTION fail CASCADE');
+    }
+    await sessions().sweep();
+    expect(await sql('SELECT FROM upload_sessions WHERE id = $1', [id])).toEqual([]);
+  });
+
   test('the parts of a deleted game are deleted', async () => {
     const { id, location } = await begin();
     await put(location, randomBytes(100), 0, 50);

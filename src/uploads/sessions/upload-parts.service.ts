@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
-import { statement } from '../../platform/database/statement';
+import { bind, type BoundStatement, statement } from '../../platform/database/statement';
 import { FileStorage } from '../storage/file-storage';
 import type { PartBody } from './part-body';
 import { type Part, readParts } from './read-parts';
@@ -114,11 +114,14 @@ export class UploadParts {
     return { size, md5_hash: md5.digest('hex') };
   }
 
-  /** Deletes the parts of a session, also those that were never completed. */
-  async deleteAll(id: string): Promise<void> {
+  /**
+   * Deletes the objects of a session's parts, also of those that were never completed. Returns the statement that
+   * deletes the parts.
+   */
+  async deleteObjects(id: string): Promise<BoundStatement> {
     const keys = (await this.database.rows(KEYS, { session_id: id })).map(({ file_key }) => file_key);
     for (const key of keys) await this.storage.delete(key);
-    await this.database.rows(DELETE_PARTS, { session_id: id, file_keys: keys });
+    return bind(DELETE_PARTS, { session_id: id, file_keys: keys });
   }
 
   private async drop(id: string, key: string): Promise<void> {

@@ -194,8 +194,8 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async deleteSession(id: string): Promise<void> {
-    await this.parts.deleteAll(id);
-    await this.database.rows(DELETE_SESSION, { id });
+    const deleteParts = await this.parts.deleteObjects(id);
+    await this.database.execute([deleteParts, bind(DELETE_SESSION, { id })]);
   }
 
   private warn(error: Error): void {
