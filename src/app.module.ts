@@ -1,5 +1,6 @@
 import { type DynamicModule, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { ScheduleModule } from '@nestjs/schedule';
 import type { Logger } from 'pino';
 import { DashboardModule } from './dashboard/dashboard.module';
 import { SignUpModule } from './dashboard/account/sign-up.module';
@@ -74,6 +75,9 @@ import { WharfModule } from './wharf/wharf.module';
 })
 class ServiceModule {}
 
+/** What is decorated with `@Interval` runs in serving processes only. */
+const NO_SCHEDULES = ScheduleModule.forRoot({ intervals: false, timeouts: false, cronJobs: false });
+
 /**
  * The service with the settings of this process, for Nest's `createApplicationContext(AppModule)` and
  * `repl(AppModule)`.
@@ -81,6 +85,7 @@ class ServiceModule {}
 @Module({
   imports: [
     ServiceModule,
+    NO_SCHEDULES,
     SettingsModule.providing(
       { provide: Settings, useFactory: settingsOfThisProcess },
       {
@@ -100,14 +105,21 @@ export class AppModule implements OnApplicationBootstrap {
 
   /** The service with other settings. Its database is connected by the caller, once it listens. */
   static with(settings: Settings, logger: Logger): DynamicModule {
-    return {
-      module: ServiceModule,
-      imports: [
-        SettingsModule.with(settings, logger),
-        LegacyModule.with(settings),
-        KeyPagesModule.with(settings),
-        SignUpModule.with(settings),
-      ],
-    };
+    return serviceWith(settings, logger, ScheduleModule.forRoot());
+  }
+
+  static forCommand(settings: Settings, logger: Logger): DynamicModule {
+    return serviceWith(settings, logger, NO_SCHEDULES);
   }
 }
+
+const serviceWith = (settings: Settings, logger: Logger, schedules: DynamicModule): DynamicModule => ({
+  module: ServiceModule,
+  imports: [
+    schedules,
+    SettingsModule.with(settings, logger),
+    LegacyModule.with(settings),
+    KeyPagesModule.with(settings),
+    SignUpModule.with(settings),
+  ],
+});

@@ -42,7 +42,7 @@ async function withApp(
   work: (app: INestApplicationContext) => Promise<void>,
 ): Promise<void> {
   const logger = createLogger(settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL, process.stderr);
-  const app = await NestFactory.createApplicationContext(AppModule.with(settings, logger), {
+  const app = await NestFactory.createApplicationContext(AppModule.forCommand(settings, logger), {
     logger: new NestLogger(logger),
     abortOnError: false,
   });

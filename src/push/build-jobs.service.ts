@@ -5,9 +5,10 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { Interval } from '@nestjs/schedule';
 import type { EntityManager } from 'typeorm';
 import { Events } from '../events/events';
-import { Clock } from '../platform/config/clock';
+import { Clock, staggered } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { bind, statement } from '../platform/database/statement';
@@ -93,7 +94,6 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   private readonly waiting = new Set<() => void>();
   private wakes = 0;
   private running: Promise<void>[] = [];
-  private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly settings: Settings,
@@ -113,12 +113,10 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   onApplicationBootstrap(): void {
     // Without an adapter this is an operator's command.
     if (!this.host.httpAdapter) return;
-    this.timer = setInterval(() => void this.sweep(), SWEEP_INTERVAL_MS * (0.8 + Math.random() / 5)).unref();
     this.running = Array.from({ length: this.settings.BUILD_WORKERS }, () => this.work());
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
     this.stopping.abort();
     this.wake();
     await Promise.all(this.running);
@@ -131,18 +129,14 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /** Fails builds that aren't complete in time, and those whose processes were killed too often. */
+  @Interval('unfinished builds', staggered(SWEEP_INTERVAL_MS))
   async sweep(): Promise<void> {
-    try {
-      const now = new Date(this.clock.now());
-      for (const { id } of await this.database.rows(LATE, { now }))
-        await this.failures.fail(id, LATE_MESSAGE);
-      for (const { id } of await this.queue.givenUp())
-        if (await this.failures.fail(id, GIVEN_UP_MESSAGE)) this.metrics.ended('failed', 0);
-      await this.metrics.readOldest();
-      await this.folders.deleteStale();
-    } catch (error) {
-      this.log.warn(`Unfinished builds could not be checked: ${(error as Error).message}`);
-    }
+    const now = new Date(this.clock.now());
+    for (const { id } of await this.database.rows(LATE, { now })) await this.failures.fail(id, LATE_MESSAGE);
+    for (const { id } of await this.queue.givenUp())
+      if (await this.failures.fail(id, GIVEN_UP_MESSAGE)) this.metrics.ended('failed', 0);
+    await this.metrics.readOldest();
+    await this.folders.deleteStale();
   }
 
   private async work(): Promise<void> {

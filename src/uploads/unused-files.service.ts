@@ -1,7 +1,7 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
 import type { EntityManager } from 'typeorm';
-import { Clock } from '../platform/config/clock';
+import { Clock, staggered } from '../platform/config/clock';
 import { Database } from '../platform/database/database';
 import { longRead, statement } from '../platform/database/statement';
 import { FileStorage } from './storage/file-storage';
@@ -55,9 +55,8 @@ const POSTPONE_FILE = statement(
 
 /** Deletes stored files that no record uses, including those of processes that were killed. */
 @Injectable()
-export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdown {
+export class UnusedFiles implements OnApplicationShutdown {
   private readonly log = new Logger('Files');
-  private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
   /** Calls of `wake` that haven't begun. The last one does the work of all. */
   private sweeps = 0;
@@ -66,17 +65,9 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
     private readonly database: Database,
     private readonly storage: FileStorage,
     private readonly clock: Clock,
-    private readonly host: HttpAdapterHost,
   ) {}
 
-  onApplicationBootstrap(): void {
-    // Without an HTTP adapter, this process runs an operator's command.
-    if (!this.host.httpAdapter) return;
-    this.timer = setInterval(() => this.wake(), SWEEP_INTERVAL_MS * (0.8 + Math.random() / 5)).unref();
-  }
-
   async onApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
     await this.running;
   }
 
@@ -106,6 +97,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
   }
 
   /** Deletes due files in the background. */
+  @Interval('unused files', staggered(SWEEP_INTERVAL_MS))
   wake(): void {
     this.sweeps++;
     this.running = this.running.then(() => (--this.sweeps === 0 ? this.deleteDue() : undefined));

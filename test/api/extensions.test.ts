@@ -42,6 +42,7 @@ import {
 import { APP_INTERCEPTOR, ExternalContextCreator, NestFactory, RouterModule } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
+import { SchedulerRegistry } from '@nestjs/schedule';
 import { ApiOperation, ApiParam, ApiProperty, PartialType } from '@nestjs/swagger';
 import { InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
 import { Expose, Transform, Type } from 'class-transformer';
@@ -729,7 +730,7 @@ test('the service does not start with a handler that does not declare its access
 });
 
 // Nest's repl(AppModule) creates this context, too.
-test('createApplicationContext(AppModule) uses the settings of the process and a connected database', async () => {
+test('createApplicationContext(AppModule) uses the settings of the process and a connected database, without intervals', async () => {
   const user = await make.user();
   const environment = { ...process.env };
   Object.assign(process.env, { DATABASE_URL: databaseUrl(), API_KEY_PEPPER: PEPPER, LOG_LEVEL: 'silent' });
@@ -739,8 +740,9 @@ test('createApplicationContext(AppModule) uses the settings of the process and a
       abortOnError: false,
     });
     const found = await context.get(EntityManager).findOneByOrFail(User, { id: user.id });
+    const intervals = context.get(SchedulerRegistry).getIntervals();
     await context.close();
-    expect(found.username).toBe(user.username);
+    expect([found.username, intervals]).toEqual([user.username, []]);
   } finally {
     process.env = environment;
   }

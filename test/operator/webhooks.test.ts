@@ -508,7 +508,7 @@ test('several processes deliver each message once, including those of a process 
   // A command sells without delivering.
   const settings = Object.assign(new Settings(), theApp().get(Settings), { DATABASE_URL: databaseUrl() });
   const logger = createLogger('silent');
-  const command = await NestFactory.createApplicationContext(AppModule.with(settings, logger), {
+  const command = await NestFactory.createApplicationContext(AppModule.forCommand(settings, logger), {
     logger: false,
   });
   await command.get(Database).connect();

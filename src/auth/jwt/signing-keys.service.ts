@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, LessThan, type Repository } from 'typeorm';
 import { Clock } from '../../platform/config/clock';
@@ -54,7 +55,7 @@ const LOCK_SIGNING_KEYS = statement(
 
 /** The keys that sign and verify JWTs, from the database or the SIGNING_KEYS setting. */
 @Injectable()
-export class SigningKeysService implements OnModuleDestroy {
+export class SigningKeysService {
   private readonly log = new Logger(SigningKeysService.name);
   private readonly peppers: string[];
   private readonly configured: Key[] | undefined;
@@ -64,7 +65,6 @@ export class SigningKeysService implements OnModuleDestroy {
   /** Resolves after the last reload. */
   private reloads = Promise.resolve();
   private lastReload = -Infinity;
-  private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly database: Database,
@@ -75,10 +75,6 @@ export class SigningKeysService implements OnModuleDestroy {
     this.peppers = listPeppers(settings);
     this.configured = parsePrivateKeys(settings.SIGNING_KEYS ?? '')?.map(configuredKey);
     if (this.configured) this.remember(this.configured);
-  }
-
-  onModuleDestroy(): void {
-    clearInterval(this.timer);
   }
 
   /** All keys with which valid tokens are signed, now or soon. */
@@ -191,9 +187,13 @@ export class SigningKeysService implements OnModuleDestroy {
   }
 
   private async ready(): Promise<void> {
-    if (this.keys.size > 0) return;
-    await this.reload();
-    this.timer ??= setInterval(() => void this.reload().catch(() => undefined), RELOAD_INTERVAL_MS).unref();
+    if (this.keys.size === 0) await this.reload();
+  }
+
+  /** Applies what other replicas changed. A process that has used no key yet has nothing to update. */
+  @Interval('signing keys', RELOAD_INTERVAL_MS)
+  async refresh(): Promise<void> {
+    if (this.keys.size > 0) await this.reload();
   }
 
   /** Reloads the keys from the database, after the current reload. Concurrent calls share one reload. */

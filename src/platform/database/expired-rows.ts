@@ -1,4 +1,6 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
+import { staggered } from '../config/clock';
 import { Database } from './database';
 import { statement, type Statement } from './statement';
 
@@ -7,10 +9,8 @@ const BATCH_SIZE = 1000;
 
 /** Deletes expired rows in batches. Each module registers its own tables. */
 @Injectable()
-export class ExpiredRows implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly log = new Logger(ExpiredRows.name);
+export class ExpiredRows {
   private readonly sweeps: Statement[] = [];
-  private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly database: Database) {}
 
@@ -27,20 +27,8 @@ export class ExpiredRows implements OnApplicationBootstrap, OnApplicationShutdow
     );
   }
 
-  onApplicationBootstrap(): void {
-    // The interval is random, so that replicas don't sweep in the same second.
-    this.timer = setInterval(() => void this.sweep(), INTERVAL_MS * (0.9 + Math.random() / 5)).unref();
-  }
-
-  onApplicationShutdown(): void {
-    clearInterval(this.timer);
-  }
-
+  @Interval('expired rows', staggered(INTERVAL_MS))
   async sweep(): Promise<void> {
-    try {
-      for (const sweep of this.sweeps) while ((await this.database.rows(sweep, {})).length === BATCH_SIZE);
-    } catch (error) {
-      this.log.warn(`Expired rows could not be deleted: ${(error as Error).message}`);
-    }
+    for (const sweep of this.sweeps) while ((await this.database.rows(sweep, {})).length === BATCH_SIZE);
   }
 }

@@ -1,8 +1,8 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
+import { Injectable, Logger } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
 import { deriveKey } from '../../auth/accounts/encryption';
-import { Clock } from '../../platform/config/clock';
+import { Clock, staggered } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { bind, statement } from '../../platform/database/statement';
@@ -69,10 +69,9 @@ const DELETE_SESSION = statement(
  * another service stores the complete file.
  */
 @Injectable()
-export class UploadSessions implements OnApplicationBootstrap, OnApplicationShutdown {
+export class UploadSessions {
   private readonly log = new Logger('UploadSessions');
   private readonly secret: Buffer;
-  private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly settings: Settings,
@@ -80,20 +79,8 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     private readonly parts: UploadParts,
     private readonly clock: Clock,
     private readonly service: ServiceUrl,
-    private readonly host: HttpAdapterHost,
   ) {
     this.secret = deriveKey(settings.API_KEY_PEPPER ?? '', 'gamewharf upload sessions');
-  }
-
-  onApplicationBootstrap(): void {
-    // Without an HTTP adapter, this process runs an operator's command.
-    if (!this.host.httpAdapter) return;
-    // Random, so that replicas don't sweep at the same second.
-    this.timer = setInterval(() => void this.sweep(), SWEEP_INTERVAL_MS * (0.8 + Math.random() / 5)).unref();
-  }
-
-  onApplicationShutdown(): void {
-    clearInterval(this.timer);
   }
 
   /**
@@ -178,28 +165,23 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
   /** Expires a session and deletes its parts. The next sweep repeats failed deletions. */
   async discard(id: string): Promise<void> {
     await this.database.rows(EXPIRE, { id });
-    await this.deleteSession(id).catch((error: Error) => this.warn(error));
+    await this.deleteSession(id).catch(({ message }: Error) =>
+      this.log.warn(`Parts of an upload could not be deleted: ${message}`),
+    );
   }
 
   /** Deletes expired sessions and those of deleted games. */
+  @Interval('upload sessions', staggered(SWEEP_INTERVAL_MS))
   async sweep(): Promise<void> {
     const now = new Date(this.clock.now());
     let last = '00000000-0000-0000-0000-000000000000';
-    try {
-      for (let found; (found = await this.database.rows(EXPIRED, { now, last })).length > 0;)
-        for (const { id } of found) await this.deleteSession((last = id));
-    } catch (error) {
-      this.warn(error as Error);
-    }
+    for (let found; (found = await this.database.rows(EXPIRED, { now, last })).length > 0;)
+      for (const { id } of found) await this.deleteSession((last = id));
   }
 
   private async deleteSession(id: string): Promise<void> {
     const deleteParts = await this.parts.deleteObjects(id);
     await this.database.execute([deleteParts, bind(DELETE_SESSION, { id })]);
-  }
-
-  private warn(error: Error): void {
-    this.log.warn(`Parts of uploads could not be deleted: ${error.message}`);
   }
 
   private sign(id: string): string {
