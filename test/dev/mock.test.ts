@@ -271,6 +271,25 @@ describe('sales, refunds and tokens', () => {
     });
   });
 
+  test('unknown fields of a sale and a refund change nothing', async () => {
+    expect(await call('POST', '/mock/sales', { form: { ...SALE, ammount: '499' } })).toEqual({
+      status: 400,
+      body: { errors: ['ammount is an unknown field'] },
+    });
+    expect(await call('POST', '/mock/refunds', { form: { reference: 'order-1' } })).toMatchObject({
+      status: 404,
+    });
+    expect(await call('POST', '/mock/sales', { form: SALE })).toMatchObject({ status: 200 });
+    expect(await call('POST', '/mock/refunds', { json: { reference: 'order-1', keep_key: true } })).toEqual({
+      status: 400,
+      body: { errors: ['keep_key is an unknown field'] },
+    });
+    expect(await call('POST', '/mock/sales', { form: SALE })).toMatchObject({
+      status: 200,
+      body: { purchase: { status: 'complete' } },
+    });
+  });
+
   const token = async (fields: object) =>
     (await call('POST', '/mock/tokens', { json: { user_id: 3, game_id: 10, ...fields } })).body as {
       key: string;

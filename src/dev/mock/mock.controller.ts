@@ -9,12 +9,13 @@ import { modernTimestamp } from '../../platform/formats/timestamps';
 import { StreamedBody } from '../../platform/input/body.guard';
 import { Params } from '../../platform/input/params.decorator';
 import { ImportProblems } from '../../operator/import/problems';
-import { RefundResponse, RefundRequest, SaleRequest, SaleResponse } from '../../purchases/sales/sale.dto';
+import { RefundResponse, RefundRequest, SaleResponse } from '../../purchases/sales/sale.dto';
 import { SalesService } from '../../purchases/sales/sales.service';
 import { Faults } from './faults.service';
 import {
   FaultRequest,
   MockRefundRequest,
+  MockSaleRequest,
   QuirksRequest,
   RecordedRequestsRequest,
   MockTokenRequest,
@@ -64,7 +65,7 @@ export class MockController {
 
   @Post('sales')
   @UseInterceptors(ResetInterceptor)
-  sell(@Params() request: SaleRequest): Promise<SaleResponse> {
+  sell(@Params() request: MockSaleRequest): Promise<SaleResponse> {
     return this.sales.sell(request, MOCK);
   }
 

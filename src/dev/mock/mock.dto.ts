@@ -23,6 +23,7 @@ import {
   OneOf,
   OnlyKnownFields,
 } from '../../platform/input/parameters';
+import { SaleRequest } from '../../purchases/sales/sale.dto';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const MAX_COUNT = 1_000_000;
@@ -132,6 +133,10 @@ export class MockTokenRequest {
   issuer?: string;
 }
 
+@OnlyKnownFields
+export class MockSaleRequest extends SaleRequest {}
+
+@OnlyKnownFields
 @ExactlyOneOf('purchase_id', 'reference')
 export class MockRefundRequest {
   @Id('ID of the purchase', { required: false })
