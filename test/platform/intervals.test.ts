@@ -31,7 +31,7 @@ test('a failed run is logged once, and the next one repeats its work', async () 
      VALUES (gen_random_uuid(), $1, 1, now(), now() - interval '1 day')`,
     [game.id],
   );
-  jest.spyOn(theApp().get(UploadParts), 'deleteAll').mockRejectedValueOnce(new Error('the disk is gone'));
+  jest.spyOn(theApp().get(UploadParts), 'deleteObjects').mockRejectedValueOnce(new Error('the disk is gone'));
   const failures = () => logged.filter((line) => line.includes('the disk is gone'));
 
   jest.advanceTimersByTime(50_000);
