@@ -2369,17 +2369,19 @@ WITH sold AS MATERIALIZED (SELECT * FROM (SELECT game_id, currency, day, 1 AS pu
 
 -- sale_count_one_game: src/purchases/sales/sale-statements.ts
 -- parameters: game_id
-WITH counted AS (
-     UPDATE games g SET purchases_count = g.purchases_count + 1 FROM purchases p
-     WHERE p.id = (SELECT nullif(current_setting('gamewharf.sold'), '')::bigint) AND g.id = $1 RETURNING g.id AS game_id, p.currency, p.amount, p.created_at
+WITH sold AS MATERIALIZED (
+     SELECT $1::bigint AS game_id, 1 AS purchases, currency, amount, created_at FROM purchases WHERE id = (SELECT nullif(current_setting('gamewharf.sold'), '')::bigint)
+   ), counted AS (
+  UPDATE games t SET purchases_count = t.purchases_count + d.purchases
+  FROM sold d WHERE t.id = d.game_id AND d.purchases <> 0 RETURNING t.id
    ), earned AS (
      INSERT INTO game_earnings AS e (game_id, currency, amount)
-     SELECT game_id, currency, amount FROM counted WHERE amount > 0
+     SELECT game_id, currency, amount FROM sold, counted WHERE amount > 0
      ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount
    )
    INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
    SELECT game_id, unit, date_trunc(unit, created_at AT TIME ZONE 'UTC')::date, currency, 1, amount
-   FROM counted, unnest('{day,month}'::text[]) AS unit
+   FROM sold, counted, unnest('{day,month}'::text[]) AS unit
    ON CONFLICT (game_id, unit, first_day, currency)
    DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount;
 

@@ -1,4 +1,5 @@
 import { bind, type BoundStatement, longRead, read, statement } from '../../platform/database/statement';
+import { addToPurchasesCount } from '../../games/games.service';
 import { addSales, countPurchases, subtractSales } from '../earnings/earnings';
 import { cameWithSale } from '../ownership/sold-keys';
 import type { Purchase } from '../purchase.entity';
@@ -152,17 +153,17 @@ const COUNT_SALE = statement('sale_count', addSales(sharesTimes(1, NEW_ID)));
 // Without the view and the sums, it takes half as long.
 const COUNT_SALE_OF_ONE_GAME = statement(
   'sale_count_one_game',
-  `WITH counted AS (
-     UPDATE games g SET purchases_count = g.purchases_count + 1 FROM purchases p
-     WHERE p.id = ${NEW_ID} AND g.id = $game_id RETURNING g.id AS game_id, p.currency, p.amount, p.created_at
+  `WITH sold AS MATERIALIZED (
+     SELECT $game_id::bigint AS game_id, 1 AS purchases, currency, amount, created_at FROM purchases WHERE id = ${NEW_ID}
+   ), counted AS (${addToPurchasesCount('sold')}
    ), earned AS (
      INSERT INTO game_earnings AS e (game_id, currency, amount)
-     SELECT game_id, currency, amount FROM counted WHERE amount > 0
+     SELECT game_id, currency, amount FROM sold, counted WHERE amount > 0
      ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount
    )
    INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
    SELECT game_id, unit, date_trunc(unit, created_at AT TIME ZONE 'UTC')::date, currency, 1, amount
-   FROM counted, unnest('{day,month}'::text[]) AS unit
+   FROM sold, counted, unnest('{day,month}'::text[]) AS unit
    ON CONFLICT (game_id, unit, first_day, currency)
    DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`,
 );
