@@ -37,7 +37,7 @@ const HEAD_END = Buffer.from('\r\n\r\n');
 const LENGTH = /\r\ncontent-length: (\d+)/i;
 const files = new Map<string, Buffer[]>();
 
-function requestsOf(file: string): Buffer[] {
+function readRequests(file: string): Buffer[] {
   let requests = files.get(file);
   if (!requests) {
     requests = (JSON.parse(readFileSync(file, 'utf8')) as string[]).map((text) =>
@@ -81,9 +81,9 @@ class Pace {
 const tell = (told: Told) => process.send!(told);
 
 async function run({ port, file, connections, seconds, from, leadIn = 0, rate }: Order): Promise<Outcome> {
-  const requests = requestsOf(file);
-  const placeOf = (share: number) => Math.floor(requests.length * share) % requests.length;
-  let next = placeOf(from + 0.5);
+  const requests = readRequests(file);
+  const indexAt = (share: number) => Math.floor(requests.length * share) % requests.length;
+  let next = indexAt(from + 0.5);
   let responses = 0;
   let bytes = 0;
   let running = true;
@@ -166,7 +166,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0, rate }:
   const all = Promise.all(Array.from({ length: connections }, drive));
   const wait = (seconds: number) => new Promise((done) => setTimeout(done, seconds * 1000));
   if (leadIn > 0) await wait(leadIn);
-  next = placeOf(from);
+  next = indexAt(from);
   responses = 0;
   bytes = 0;
   tell('begun');

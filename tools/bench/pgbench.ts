@@ -7,7 +7,7 @@ import { findPgbench } from './servers';
 import type { Store } from './store';
 
 /** Statements for pgbench: each parameter replaced by a variable or a literal. */
-export function lineOf(statement: Statement, given: Record<string, string>): string {
+export function scriptLine(statement: Statement, given: Record<string, string>): string {
   const values = bind(statement, given).values as string[];
   return `${statement.text.replace(/\$(\d+)/g, (_, n: string) => values[Number(n) - 1]!).replace(/\s+/g, ' ')};`;
 }

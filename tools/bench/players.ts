@@ -18,8 +18,8 @@ type Sizes = Required<
 /** IDs of the players' API keys, from 1, after those of the demo. */
 export const keyOfPlayer = ({ api_keys }: Pick<Sizes, 'api_keys'>, player: number) => api_keys + player;
 
-const nameOf = (player: number) => `player-${player}`;
-const emailOf = (player: number) => `${nameOf(player)}@example.com`;
+const playerName = (player: number) => `player-${player}`;
+const playerEmail = (player: number) => `${playerName(player)}@example.com`;
 const timeAt = (hour: number) => new Date(START + hour * HOUR).toISOString();
 
 /** Users who own thousands of games each. */
@@ -28,8 +28,8 @@ function* playerRecords(sizes: Sizes): Generator<object> {
     yield {
       type: 'user',
       id: sizes.users + player,
-      username: nameOf(player),
-      emails: [{ email: emailOf(player), verified: true }],
+      username: playerName(player),
+      emails: [{ email: playerEmail(player), verified: true }],
       created_at: timeAt(0),
     };
   for (let player = 1; player <= PLAYERS; player++)
@@ -45,7 +45,7 @@ function* playerRecords(sizes: Sizes): Generator<object> {
 
 function* ownedGame({ users, games, purchases, download_keys }: Sizes, player: number, n: number) {
   const user_id = users + player;
-  const email = emailOf(player);
+  const email = playerEmail(player);
   const way = WAYS[n % WAYS.length]!;
   const place = (player - 1) * GAMES_OF_PLAYER + n + 1;
   const of = { game_id: 1 + ((player + n * STEP) % games), created_at: timeAt(n) };
@@ -64,7 +64,7 @@ function* ownedGame({ users, games, purchases, download_keys }: Sizes, player: n
   yield {
     type: 'download_key',
     id: download_keys + place,
-    key: `${nameOf(player)}-${n}`,
+    key: `${playerName(player)}-${n}`,
     ...of,
     ...{ bought: { purchase_id }, claimed: { user_id }, sent: { email } }[way],
   };
@@ -79,7 +79,7 @@ export async function addPlayers(
 ): Promise<void> {
   const client = await connectTo({ DATABASE_URL: url });
   try {
-    const { rows } = await client.query('SELECT FROM users WHERE username = $1', [nameOf(1)]);
+    const { rows } = await client.query('SELECT FROM users WHERE username = $1', [playerName(1)]);
     if (rows.length > 0) return;
     say(`adding ${PLAYERS} players with ${GAMES_OF_PLAYER} games each (once)`);
     const records = Readable.from(toNdjson(playerRecords(sizes)));

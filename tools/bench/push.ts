@@ -67,7 +67,7 @@ const container: Container = {
 const KEY_OF_BLOCKS = Buffer.alloc(16);
 
 /** Half of a block is random, and half of it is zeros, so that it can be compressed like a game. */
-function blockOf(file: number, block: number, push: number): Buffer {
+function createBlock(file: number, block: number, push: number): Buffer {
   const bytes = Buffer.alloc(Math.min(BLOCK_BYTES, fileBytes - block * BLOCK_BYTES));
   const start = Buffer.alloc(16);
   start.writeUInt32LE(file);
@@ -80,19 +80,19 @@ function blockOf(file: number, block: number, push: number): Buffer {
 
 const isChanged = (block: number) => block % CHANGED === CHANGED >> 1;
 
-async function* contentOf(file: number, push: number): AsyncGenerator<Buffer> {
-  for (let block = 0; block < blocks; block++) yield await Promise.resolve(blockOf(file, block, push));
+async function* generateContent(file: number, push: number): AsyncGenerator<Buffer> {
+  for (let block = 0; block < blocks; block++) yield await Promise.resolve(createBlock(file, block, push));
 }
 
 /** The first push has no parent; the second takes unchanged blocks from it. */
-function* operationsOf(file: number, push: number): Generator<Operation> {
+function* generateOperations(file: number, push: number): Generator<Operation> {
   for (let block = 0; block < blocks;) {
     let end = block + 1;
     if (push === 1) {
       end = Math.min(blocks, block + DATA_BLOCKS);
-      const data = Array.from({ length: end - block }, (_, i) => blockOf(file, block + i, push));
+      const data = Array.from({ length: end - block }, (_, i) => createBlock(file, block + i, push));
       yield { data: Buffer.concat(data) };
-    } else if (isChanged(block)) yield { data: blockOf(file, block, push) };
+    } else if (isChanged(block)) yield { data: createBlock(file, block, push) };
     else {
       while (end < blocks && !isChanged(end)) end++;
       yield { file, block, count: end - block };
@@ -101,27 +101,27 @@ function* operationsOf(file: number, push: number): Generator<Operation> {
   }
 }
 
-async function* patchOf(push: number): AsyncGenerator<Buffer> {
+async function* generatePatch(push: number): AsyncGenerator<Buffer> {
   yield delimited(encodeContainer(push === 1 ? EMPTY : container));
   yield delimited(encodeContainer(container));
   for (const file of container.files.keys()) {
     yield delimited(encodeField(16, file));
-    for (const operation of operationsOf(file, push)) yield delimited(encodeOperation(operation));
+    for (const operation of generateOperations(file, push)) yield delimited(encodeOperation(operation));
     yield await Promise.resolve(delimited(encodeField(1, 2049)));
   }
 }
 
-async function filesOf(folder: string, push: number): Promise<{ patch: Content; signature: Content }> {
+async function writeFiles(folder: string, push: number): Promise<{ patch: Content; signature: Content }> {
   const write = async (name: string, bytes: AsyncIterable<Buffer>) => {
     const path = join(folder, `${name}.${push}`);
     await pipeline(Readable.from(bytes), createWriteStream(path));
     return fromFile(path);
   };
   return {
-    patch: await write('patch', encodeFile(PATCH_MAGIC, patchOf(push))),
+    patch: await write('patch', encodeFile(PATCH_MAGIC, generatePatch(push))),
     signature: await write(
       'signature',
-      writeSignature(container, (file) => contentOf(file, push)),
+      writeSignature(container, (file) => generateContent(file, push)),
     ),
   };
 }
@@ -192,7 +192,7 @@ class Usage {
 const seconds = (from: number) => `${((performance.now() - from) / 1000).toFixed(1)} s`;
 
 async function measurePush(tool: UploadTool, folder: string, push: number, usage: () => Usage) {
-  const made = await filesOf(folder, push);
+  const made = await writeFiles(folder, push);
   let watched = usage();
   const started = performance.now();
   const { id } = await tool.push(TARGET, 'linux', made);

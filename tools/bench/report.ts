@@ -90,13 +90,13 @@ export interface Ratio {
 export function ratio(result: EndpointResult, other: string, what: 'rate' | 'p99'): Ratio | undefined {
   const [ours, theirs] = [result.measured.ours, result.measured[other]];
   if (!ours || !theirs) return undefined;
-  return ratioOf(
+  return summarizeRatios(
     ours.map((one) => one[what]),
     theirs.map((one) => one[what]),
   );
 }
 
-export function ratioOf(ours: number[], theirs: number[]): Ratio {
+export function summarizeRatios(ours: number[], theirs: number[]): Ratio {
   const ratios = ours.map((one, round) => one / theirs[round]!);
   return { min: Math.min(...ratios), median: median(ratios), max: Math.max(...ratios) };
 }
@@ -127,7 +127,7 @@ function writeTable({ writes }: Results): string {
     ['write', 'ours / pgbench', 'ours, changes/s', 'pgbench, transactions/s'],
     writes.map(({ write, ours, pgbench }) => [
       write,
-      formatRatio(ratioOf(ours, pgbench)),
+      formatRatio(summarizeRatios(ours, pgbench)),
       median(ours).toFixed(0),
       median(pgbench).toFixed(0),
     ]),

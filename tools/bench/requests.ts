@@ -20,13 +20,13 @@ export interface Workload {
 
 export const authorization = (key: number) => (key === 0 ? undefined : `Bearer ${apiKey(key)}`);
 
-function textOf({ path, key }: Ask): string {
+function requestText({ path, key }: Ask): string {
   const credential = authorization(key);
   return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${credential ? `Authorization: ${credential}\r\n` : ''}\r\n`;
 }
 
 /** The requests of an endpoint on this store; generated once, so that every run sends the same. */
-export async function workloadOf(endpoint: Endpoint, store: Store): Promise<Workload> {
+export async function prepareWorkload(endpoint: Endpoint, store: Store): Promise<Workload> {
   const slug = endpoint.name.replace(/[^a-z0-9]+/g, '-');
   const count = endpoint.requests ?? REQUESTS;
   const [file, sampled] = [`requests-${slug}-${count}.json`, `sample-${slug}-${count}.json`].map((name) =>
@@ -36,7 +36,7 @@ export async function workloadOf(endpoint: Endpoint, store: Store): Promise<Work
     const client = await connectTo({ DATABASE_URL: store.url });
     const asks = await endpoint.asks(client, store, count);
     await client.end();
-    writeFileSync(file!, JSON.stringify(asks.map(textOf)));
+    writeFileSync(file!, JSON.stringify(asks.map(requestText)));
     writeFileSync(sampled!, JSON.stringify(asks.slice(0, 60)));
   }
   const sample = JSON.parse(readFileSync(sampled!, 'utf8')) as Ask[];

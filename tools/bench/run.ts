@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
 import { connectTo } from '../../src/operator/import/import-records';
 import { CONNECTIONS, alternately, measure, settle } from './measure';
-import { compareResponses, workloadOf, type Workload } from './requests';
+import { compareResponses, prepareWorkload, type Workload } from './requests';
 import { type EndpointResult, type Figure, machine, median, type Results, writeReports } from './report';
 import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
 import { openStore, type Store } from './store';
@@ -93,7 +93,7 @@ const stopAll = async (servers: MeasuredServer[]) => {
 const compiled = (server: MeasuredServer, load: LoadGenerator, workload: Workload) =>
   measure(server, load, workload, { seconds: COMPILED, from: 0, leadIn: 0 });
 
-async function startsOf(store: Store): Promise<number[]> {
+async function measureStarts(store: Store): Promise<number[]> {
   const starts: number[] = [];
   for (let i = 0; i < (quick ? 1 : 3); i++) {
     const ours = await MeasuredServer.start('ours', store);
@@ -132,14 +132,18 @@ async function measureProcesses(
       const result = into.get(endpoint) ?? { endpoint, measured: {} };
       into.set(endpoint, result);
       for (const [name, some] of Object.entries(measured)) (result.measured[name] ??= []).push(...some);
-      say(lineOf(result));
+      say(formatResult(result));
     }
   } finally {
     await stopAll(servers);
   }
 }
 
-async function writesOf(store: Store, load: LoadGenerator, workload: Workload): Promise<Results['writes']> {
+async function measureServerWrites(
+  store: Store,
+  load: LoadGenerator,
+  workload: Workload,
+): Promise<Results['writes']> {
   const ours = await MeasuredServer.start('ours', store);
   try {
     await compiled(ours, load, workload);
@@ -154,17 +158,17 @@ async function measureAll(store: Store): Promise<Results> {
   const load = new LoadGenerator();
   const client = await connectTo({ DATABASE_URL: store.url });
   try {
-    const starts = await startsOf(store);
+    const starts = await measureStarts(store);
     const idle = quick ? {} : await idleMemory(store);
     const workloads: Workload[] = [];
-    for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
+    for (const endpoint of chosen) workloads.push(await prepareWorkload(endpoint, store));
     const endpoints = new Map<string, EndpointResult>();
     for (let process = 1; process <= processes; process++) {
       say(`process ${process} of ${processes} of each server`);
       await measureProcesses(store, load, client, workloads, endpoints);
     }
     const all = values.endpoints === '' && names.includes('ours');
-    const writes = all ? await writesOf(store, load, workloads[0]!) : [];
+    const writes = all ? await measureServerWrites(store, load, workloads[0]!) : [];
     return {
       machine: machine(store),
       scale,
@@ -183,7 +187,7 @@ async function measureAll(store: Store): Promise<Results> {
   }
 }
 
-function lineOf({ endpoint, measured }: EndpointResult): string {
+function formatResult({ endpoint, measured }: EndpointResult): string {
   const of = (name: string, what: Figure) => median(measured[name]!.map((one) => one[what]));
   const figures = Object.keys(measured).map(
     (name) =>

@@ -10,7 +10,7 @@ import type { Client } from 'pg';
 import { connectTo } from '../../src/operator/import/import-records';
 import { groupByPeriod } from '../../src/purchases/earnings/earnings';
 import { pgbenchRate, type Script, transaction } from './pgbench';
-import { machine, median, ratioOf, formatRatio, table } from './report';
+import { machine, median, summarizeRatios, formatRatio, table } from './report';
 import { LoadGenerator, MeasuredServer } from './servers';
 import { openStore, type Store } from './store';
 import { randomFrom } from './written-collections';
@@ -184,7 +184,7 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
         const of = (what: keyof Measured) => measured.map((one) => one[what]);
         lines.push([
           `${name}, ${senders === 1 ? 'one client' : `${senders} clients`}`,
-          formatRatio(ratioOf(of('rate'), pgbench)),
+          formatRatio(summarizeRatios(of('rate'), pgbench)),
           median(of('rate')).toFixed(0),
           median(pgbench).toFixed(0),
           median(of('p50')).toFixed(1),

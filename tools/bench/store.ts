@@ -36,7 +36,7 @@ const LARGEST_COLLECTION = 500_000;
 
 export type StoreSize = Required<Pick<LargeDemoOptions, keyof typeof FULL>>;
 
-export function sizeOf(scale: number): StoreSize {
+export function scaledSize(scale: number): StoreSize {
   const of = (count: number) => Math.round(count * scale);
   return {
     users: of(FULL.users),
@@ -67,11 +67,11 @@ export interface Store {
 const MEMORY = Math.round(totalmem() / 2 ** 20);
 
 // Large enough for all pages of a store, up to the largest share of memory that PostgreSQL's manual recommends.
-const buffersOf = (scale: number) => Math.round(Math.min(MEMORY * 0.4, 2048 * Math.max(1, scale)));
+const sharedBuffersMb = (scale: number) => Math.round(Math.min(MEMORY * 0.4, 2048 * Math.max(1, scale)));
 
 // Settings that an operator would change; durability keeps its defaults.
 export const postgresFor = (scale: number) => ({
-  shared_buffers: `${buffersOf(scale)}MB`,
+  shared_buffers: `${sharedBuffersMb(scale)}MB`,
   effective_cache_size: `${Math.round((MEMORY * 3) / 4)}MB`,
   // With a lower limit, a large import writes most index pages to the WAL in full, again after each
   // checkpoint.
@@ -101,7 +101,7 @@ export async function openStore(scale: number, say: (line: string) => void): Pro
   if (opened.size === 0) process.once('SIGINT', stopAll).once('SIGTERM', stopAll);
   opened.add(server);
   const pepper = createdSecret(folder, 'api-key-pepper');
-  const size = sizeOf(scale);
+  const size = scaledSize(scale);
   try {
     await migrate({ DATABASE_URL: server.url }, say);
     const made = await fill(server.url, folder, size, pepper, say);

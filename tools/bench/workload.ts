@@ -24,12 +24,12 @@ export interface Endpoint {
 
 // One user in ten is a developer, starting with the first; the n-th developer has the n-th key.
 const USERS_A_DEVELOPER = 10;
-const keyOf = (user: number) => (user - 1) / USERS_A_DEVELOPER + 1;
+const apiKeyNumber = (user: number) => (user - 1) / USERS_A_DEVELOPER + 1;
 
 export const apiKey = (n: number) => demoApiKey(SEED, n);
 
 /** A seeded generator, so that every run requests the same. */
-function randomOf(seed: number): () => number {
+function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -42,7 +42,7 @@ function randomOf(seed: number): () => number {
 type Below = (limit: number) => number;
 
 function drawn(count: number, ask: (below: Below, next: () => number) => Ask): Ask[] {
-  const next = randomOf(7);
+  const next = seededRandom(7);
   return Array.from({ length: count }, () => ask((limit) => Math.floor(next() * limit), next));
 }
 
@@ -55,7 +55,7 @@ async function found(
 ): Promise<Ask[]> {
   await client.query(`SELECT setseed(0.7)`);
   const { rows } = await client.query<Record<string, string>>(`${sql} ORDER BY random() LIMIT $1`, [count]);
-  return rows.map((row) => ({ path: path(row), key: keyOf(Number(row.owner)) }));
+  return rows.map((row) => ({ path: path(row), key: apiKeyNumber(Number(row.owner)) }));
 }
 
 /** Requests of developers, without a row to find. */

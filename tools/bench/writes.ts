@@ -5,7 +5,7 @@ import { ADD_GAME, REORDER_GAMES } from '../../src/collections/collection-games.
 import { LOCK_COLLECTION } from '../../src/collections/collection-access';
 import { CREATE_COLLECTION, LOCK_COLLECTION_OWNER } from '../../src/collections/collections.service';
 import { connectTo } from '../../src/operator/import/import-records';
-import { lineOf, pgbenchRate, type Script, transaction } from './pgbench';
+import { scriptLine, pgbenchRate, type Script, transaction } from './pgbench';
 import type { WriteResult } from './report';
 import type { LoadGenerator, MeasuredServer } from './servers';
 import type { Store } from './store';
@@ -34,10 +34,10 @@ interface Write {
 }
 
 /** Each write and its pgbench equivalent: the same statements in one transaction. */
-function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }: Store['size']): Write[] {
+function listWrites({ owner, ids, games }: WrittenCollections, { api_keys, users }: Store['size']): Write[] {
   const collection = (random: (below: number) => number) => ids[random(ids.length)]!;
   const anyCollection = `collection random(${ids[0]}, ${ids.at(-1)})`;
-  const lock = lineOf(LOCK_COLLECTION, { collection_id: ':collection', user_id: String(owner) });
+  const lock = scriptLine(LOCK_COLLECTION, { collection_id: ':collection', user_id: String(owner) });
   const written = { collection_id: ':collection', user_id: String(owner) };
   const entry = { ...written, game_id: ':game' };
   const random = randomFrom(11);
@@ -51,7 +51,7 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
       scripts: [
         transaction(
           [anyCollection, `game random(${games[0]}, ${games.at(-1)})`],
-          [lock, lineOf(ADD_GAME, { ...entry, blurb: 'NULL::text' })],
+          [lock, scriptLine(ADD_GAME, { ...entry, blurb: 'NULL::text' })],
         ),
       ],
     },
@@ -64,7 +64,7 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
           [anyCollection],
           [
             lock,
-            lineOf(REORDER_GAMES, {
+            scriptLine(REORDER_GAMES, {
               ...written,
               game_ids: `'{${order.join(',')}}'`,
               remove_game_ids: `'{}'`,
@@ -81,8 +81,8 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
         transaction(
           [`maker random(${owner + 1}, ${users})`],
           [
-            lineOf(LOCK_COLLECTION_OWNER, { user_id: ':maker' }),
-            lineOf(CREATE_COLLECTION, {
+            scriptLine(LOCK_COLLECTION_OWNER, { user_id: ':maker' }),
+            scriptLine(CREATE_COLLECTION, {
               user_id: ':maker',
               title: TITLE_LITERAL,
               private: 'false',
@@ -117,7 +117,7 @@ export async function measureWrites(
   const client = await connectTo({ DATABASE_URL: store.url });
   try {
     const results: WriteResult[] = [];
-    for (const write of writesOf(await makeCollections(client, COLLECTIONS, GAMES), store.size)) {
+    for (const write of listWrites(await makeCollections(client, COLLECTIONS, GAMES), store.size)) {
       const random = randomFrom(7);
       const file = join(store.folder, `writes-${write.name.replace(/\W+/g, '-')}.json`);
       writeFileSync(file, JSON.stringify(Array.from({ length: REQUESTS }, () => write.request(random))));

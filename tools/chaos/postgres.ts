@@ -5,7 +5,7 @@ import { type Account, serverAccount } from '../../src/dev/embedded/account';
 import { findPostmaster } from '../../src/dev/embedded/postmaster';
 import { freePort, ServerProcess } from '../../src/dev/embedded/server';
 import { until } from '../../test/support/time';
-import { familyOf, killFamily, signal } from './processes';
+import { listFamily, killFamily, signal } from './processes';
 
 export const ACCOUNTS = ['postgres', 'nobody'];
 
@@ -108,11 +108,11 @@ export class Postgres {
   async freeze(): Promise<void> {
     const pid = await this.pid();
     signal([pid], 'SIGSTOP');
-    signal(await familyOf(pid), 'SIGSTOP');
+    signal(await listFamily(pid), 'SIGSTOP');
   }
 
   async thaw(): Promise<void> {
-    signal((await familyOf(await this.pid())).toReversed(), 'SIGCONT');
+    signal((await listFamily(await this.pid())).toReversed(), 'SIGCONT');
   }
 
   /** Ends recovery: from then on it accepts writes. */

@@ -2,11 +2,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { until } from '../../test/support/time';
 
 /** A process and its descendants, parents first. */
-export async function familyOf(pid: number): Promise<number[]> {
+export async function listFamily(pid: number): Promise<number[]> {
   const children = new Map<number, number[]>();
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue;
-    const status = await statusOf(Number(name));
+    const status = await readStatus(Number(name));
     if (status) children.set(status.parent, [...(children.get(status.parent) ?? []), Number(name)]);
   }
   const family = [pid];
@@ -28,25 +28,25 @@ export function signal(pids: number[], name: NodeJS.Signals): void {
 /** Kills a process and its descendants at once, so that none has time to save anything for another. */
 export async function killFamily(pid: number): Promise<void> {
   signal([pid], 'SIGSTOP');
-  const family = await familyOf(pid);
+  const family = await listFamily(pid);
   signal(family, 'SIGSTOP');
   signal(family, 'SIGKILL');
   await until(async () => (await Promise.all(family.map(isRunning))).every((running) => !running));
 }
 
 /** The resident memory of a process. */
-export async function memoryOf(pid: number): Promise<number> {
+export async function readMemoryBytes(pid: number): Promise<number> {
   const [, pages] = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ');
   return Number(pages) * 4096;
 }
 
 async function isRunning(pid: number): Promise<boolean> {
-  const status = await statusOf(pid);
+  const status = await readStatus(pid);
   // The process may be a zombie whose parent hasn't waited for it.
   return status !== undefined && status.state !== 'Z' && status.state !== 'X';
 }
 
-async function statusOf(pid: number): Promise<{ state: string; parent: number } | undefined> {
+async function readStatus(pid: number): Promise<{ state: string; parent: number } | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   // The name of the process precedes its state, and may contain any character.
   const [state, parent] = text.slice(text.lastIndexOf(')') + 2).split(' ');

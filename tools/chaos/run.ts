@@ -44,16 +44,16 @@ async function judge(lab: Lab, scenario: Scenario): Promise<Verdict> {
   return { scenario, kept: await attempt(true), control: await attempt(false) };
 }
 
-const keptOf = ({ happened, broken }: Attempt) =>
+const describeKept = ({ happened, broken }: Attempt) =>
   broken?.length === 0 ? happened : `BROKEN: ${broken?.join('; ') ?? happened}`;
-const failureOf = ({ happened, broken }: Attempt) =>
+const describeControl = ({ happened, broken }: Attempt) =>
   broken && broken.length > 0 ? broken.join('; ') : `PASSED: ${happened}`;
 
 /** A broken guarantee, or a control that didn't break it. */
-function problemsOf({ scenario: { name }, kept, control }: Verdict): string[] {
+function listProblems({ scenario: { name }, kept, control }: Verdict): string[] {
   return [
-    ...(kept.broken?.length === 0 ? [] : [`${name}: ${keptOf(kept)}`]),
-    ...(control.broken?.length ? [] : [`${name}, control: ${failureOf(control)}`]),
+    ...(kept.broken?.length === 0 ? [] : [`${name}: ${describeKept(kept)}`]),
+    ...(control.broken?.length ? [] : [`${name}, control: ${describeControl(control)}`]),
   ];
 }
 
@@ -61,7 +61,7 @@ const printRow = (cells: string[]) =>
   console.log(`| ${cells.map((cell) => cell.replaceAll('|', '/')).join(' | ')} |`);
 
 const printVerdict = ({ scenario: { fault, promise, control }, ...seen }: Verdict) =>
-  printRow([fault, promise, keptOf(seen.kept), control, failureOf(seen.control)]);
+  printRow([fault, promise, describeKept(seen.kept), control, describeControl(seen.control)]);
 
 async function main(): Promise<number> {
   const chosen = SCENARIOS.filter(({ name, long }) => names?.includes(name) ?? !(quick && long));
@@ -91,7 +91,7 @@ async function main(): Promise<number> {
   } finally {
     await lab.close();
   }
-  const problems = verdicts.flatMap(problemsOf);
+  const problems = verdicts.flatMap(listProblems);
   for (const problem of problems) say(problem);
   return problems.length > 0 ? 1 : 0;
 }

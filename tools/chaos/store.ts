@@ -3,10 +3,10 @@ const GAMES = 50;
 const NOVELS = 1000;
 const PUBLISHED = '2024-05-06T07:08:09Z';
 
-const keyOf = (user: number) => `chaos-${String(user).padStart(36, '0')}`;
+const apiKey = (user: number) => `chaos-${String(user).padStart(36, '0')}`;
 
 /** One API key per user. */
-export const KEYS = Array.from({ length: USERS }, (_, i) => keyOf(i + 1));
+export const KEYS = Array.from({ length: USERS }, (_, i) => apiKey(i + 1));
 /** The developer of the first games, with short texts. */
 export const DEVELOPER = KEYS[0]!;
 /**
@@ -36,7 +36,7 @@ export function* storeRecords(): Generator<Record<string, unknown>> {
     redirect_uris: ['https://application.example/callback'],
     scopes: ['profile'],
   };
-  for (let id = 1; id <= USERS; id++) yield { type: 'api_key', key: keyOf(id), user_id: id };
+  for (let id = 1; id <= USERS; id++) yield { type: 'api_key', key: apiKey(id), user_id: id };
   for (let id = 1; id <= GAMES + NOVELS * NOVELISTS.length; id++) {
     const user_id = id <= GAMES ? 1 : 2 + (id % NOVELISTS.length);
     const short_text = user_id === 1 ? 'A game of waves and cranes.' : '🌊'.repeat(1000);

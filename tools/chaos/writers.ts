@@ -95,7 +95,7 @@ export class Writers {
   }
 }
 
-export const violationsOf = ({ lost, lostAt, doubled, rejected }: WriteReport): string[] => [
+export const listViolations = ({ lost, lostAt, doubled, rejected }: WriteReport): string[] => [
   ...(lost > 0
     ? [`${lost} acknowledged writes lost, after ${lostAt.map((at) => at.toFixed(1)).join(' to ')} s`]
     : []),

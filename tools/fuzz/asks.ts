@@ -1,10 +1,10 @@
 import fc, { type Arbitrary } from 'fast-check';
 import type { Ask, Encoding, Field } from '../../test/support/world/message';
 import { BODIES } from './bodies';
-import { BAD, credentialOf, GOOD, NARROW, SCHEMES } from './credentials';
+import { BAD, buildCredential, GOOD, NARROW, SCHEMES } from './credentials';
 import type { Json } from '../../test/support/world/json';
 import type { Operation, Parameter } from './operations';
-import { ECHO, pathValue, rawValue, valueOf } from './values';
+import { ECHO, pathValue, rawValue, arbitraryValue } from './values';
 import type { Tenant } from '../../test/support/world/world';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'];
@@ -45,7 +45,7 @@ const idempotency = fc
  * A parameter that is present or absent, in its documented location or elsewhere, and sometimes repeated or
  * with brackets.
  */
-function fieldOf(
+function arbitraryField(
   parameter: Parameter,
   operation: Operation,
   tenant: Tenant,
@@ -58,7 +58,7 @@ function fieldOf(
     { arbitrary: fc.constant(operation.method === 'POST' ? ('query' as const) : own), weight: 1 },
   );
   const one = fc
-    .record({ name: fc.constant(name), value: valueOf(parameter, operation, tenant), place })
+    .record({ name: fc.constant(name), value: arbitraryValue(parameter, operation, tenant), place })
     .map((field) => [field]);
   const absent = fc.constant<Field[]>([]);
   const likely = parameter.required || chosen;
@@ -122,10 +122,10 @@ export function askFor(operation: Operation, tenant: Tenant): Arbitrary<Ask> {
         ...inRequest.map((parameter) => {
           const alternative = exactlyOneOf.includes(parameter.name);
           const chosen = exactlyOneOf[choice] === parameter.name;
-          if (!alternative || chosen) return fieldOf(parameter, operation, tenant, chosen);
+          if (!alternative || chosen) return arbitraryField(parameter, operation, tenant, chosen);
           return fc.oneof(
             { arbitrary: fc.constant<Field[]>([]), weight: 24 },
-            { arbitrary: fieldOf(parameter, operation, tenant, false), weight: 1 },
+            { arbitrary: arbitraryField(parameter, operation, tenant, false), weight: 1 },
           );
         }),
       ),
@@ -182,7 +182,7 @@ const keyInPath = (tenant: Tenant) =>
     {
       arbitrary: fc
         .constantFrom(...'a b c a:profile:me a:game:view:purchases a:collection revoked unknown'.split(' '))
-        .map((name) => credentialOf(tenant, name, new Map())),
+        .map((name) => buildCredential(tenant, name, new Map())),
       weight: 3,
     },
     { arbitrary: fc.constantFrom('KEY', 'Key', '%', 'ключ', '\ud800', 'a b', '..', ''), weight: 1 },

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type KindName, kindOf } from './kinds';
+import { type KindName, findKind } from './kinds';
 import { Finding } from './oracles';
 import { keepRegression } from './regressions';
 import type { Server } from './server';
@@ -88,7 +88,7 @@ export class Campaign {
 
   private async round(name: KindName, lane: number, roundSeed: number): Promise<void> {
     const tenant = new Tenant(FIRST_LANE + lane);
-    const { before, cases, run, together } = kindOf(name);
+    const { before, cases, run, together } = findKind(name);
     await before?.(this.target);
     // An interrupted check leaves its last case running, and cases of one tenant must not overlap.
     const tryOne = (one: unknown) =>
@@ -151,7 +151,7 @@ export class Campaign {
   ): Promise<void> {
     let failing = otherwise ?? cases[0];
     for (const one of cases) {
-      const failed = await kindOf(kind)
+      const failed = await findKind(kind)
         .run(this.target, one, tenant)
         .then(
           () => false,

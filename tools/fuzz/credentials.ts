@@ -30,7 +30,7 @@ export const SCHEMES = ['Bearer CREDENTIAL', 'CREDENTIAL', 'bearer CREDENTIAL', 
 
 const UNSIGNED = `${Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')}.${Buffer.from('{"sub":"1","scope":"profile"}').toString('base64url')}.`;
 
-export function bearerOf(tenant: Tenant, name: string): Bearer | undefined {
+export function findBearer(tenant: Tenant, name: string): Bearer | undefined {
   const [letter = '', ...rest] = name.split(':');
   if (name === 'jwt:a' || name === 'jwt:b')
     return { user: tenant.user(BY_LETTER[rest[0]!]!), type: 'jwt', scopes: ['profile:me'] };
@@ -40,7 +40,7 @@ export function bearerOf(tenant: Tenant, name: string): Bearer | undefined {
 }
 
 /** The text of a credential. The running service issues the JWTs: `jwts` has them by letter. */
-export function credentialOf(tenant: Tenant, name: string, jwts: Map<string, string>): string {
+export function buildCredential(tenant: Tenant, name: string, jwts: Map<string, string>): string {
   const [letter = '', ...rest] = name.split(':');
   if (letter in BY_LETTER)
     return rest.length > 0 ? tenant.scopedKey(rest.join(':')) : tenant.key(BY_LETTER[letter]!);

@@ -1,19 +1,19 @@
 import type { Ask } from '../../test/support/world/message';
-import { bearerOf, covers, credentialOf } from './credentials';
+import { findBearer, covers, buildCredential } from './credentials';
 import type { Operation } from './operations';
 import type { Tenant } from '../../test/support/world/world';
 
 /**
  * The error that the credential of a request must get, according to the description, or undefined if it is accepted.
  */
-export function rejectionOf(ask: Ask, operation: Operation, tenant: Tenant): Rejection | undefined {
+export function expectedRejection(ask: Ask, operation: Operation, tenant: Tenant): Rejection | undefined {
   if (!operation.secured) return undefined;
   const { KEY: key } = ask.path;
   const inPath = key !== undefined && key !== 'key' && key !== 'jwt';
   const name = inPath
-    ? CREDENTIALS.find((one) => credentialOf(tenant, one, new Map()) === key)
+    ? CREDENTIALS.find((one) => buildCredential(tenant, one, new Map()) === key)
     : ask.credential;
-  const bearer = name === undefined ? undefined : bearerOf(tenant, name);
+  const bearer = name === undefined ? undefined : findBearer(tenant, name);
   if (!bearer) {
     if (!inPath && (name === 'none' || name === 'empty')) return [401, 'authentication required'];
     if (inPath) return [401, 'invalid key'];

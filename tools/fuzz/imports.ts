@@ -53,7 +53,7 @@ export const imports: Arbitrary<Import> = fc.record({
   ),
 });
 
-function linesOf({ changes }: Import): string[] {
+function changedLines({ changes }: Import): string[] {
   const records = recordsOf(TENANT).filter(({ type }) => type !== 'collection') as JsonObject[];
   // Hashing a password takes as much CPU time as a hundred requests.
   for (const record of records) delete record.password;
@@ -73,7 +73,7 @@ function linesOf({ changes }: Import): string[] {
 export async function runImport(target: Target, given: Import): Promise<void> {
   const operation = target.operation('POST /operator/import');
   const send = (text: string) => target.send(importMessage(text), { operation });
-  const { response, json } = await send(linesOf(given).join('\n'));
+  const { response, json } = await send(changedLines(given).join('\n'));
   if (response.status === 400) {
     const { errors } = json as { errors: string[] };
     if (!errors.every((text) => /^(line \d+: |and \d+ more|\d+ more|the )/.test(text)))

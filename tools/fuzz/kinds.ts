@@ -48,4 +48,4 @@ export const KINDS = {
 
 export type KindName = keyof typeof KINDS;
 
-export const kindOf = (name: KindName) => KINDS[name] as unknown as Kind<unknown>;
+export const findKind = (name: KindName) => KINDS[name] as unknown as Kind<unknown>;

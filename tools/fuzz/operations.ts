@@ -51,14 +51,14 @@ export interface Document {
 }
 
 /** The operations, as the API describes itself. */
-export function operationsOf(document: Document): Map<string, Operation> {
+export function readOperations(document: Document): Map<string, Operation> {
   const found = Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, described]) => operationOf(method.toUpperCase(), path, described)),
+    Object.entries(item).map(([method, described]) => readOperation(method.toUpperCase(), path, described)),
   );
   return new Map(found.map((operation) => [operation.name, operation]));
 }
 
-function operationOf(method: string, path: string, described: Described): Operation {
+function readOperation(method: string, path: string, described: Described): Operation {
   const parameters = (described.parameters ?? []).map((one) => ({
     name: one.name,
     in: one.in as Parameter['in'],

@@ -30,11 +30,11 @@ function random(below: number): number {
 }
 
 /** The bytes before the messages: magic number and header. */
-const startOf = (file: Buffer) => 5 + file[4]!;
-const messagesOf = (file: Buffer) => brotliDecompressSync(file.subarray(startOf(file)));
+const messagesStart = (file: Buffer) => 5 + file[4]!;
+const decompressMessages = (file: Buffer) => brotliDecompressSync(file.subarray(messagesStart(file)));
 const withMessages = (file: Buffer, messages: Buffer) =>
   Buffer.concat([
-    file.subarray(0, startOf(file)),
+    file.subarray(0, messagesStart(file)),
     brotliCompressSync(messages, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
   ]);
 
@@ -67,7 +67,7 @@ function mutated(bytes: Buffer): Buffer {
 
 /** Half of the cases change the messages, which the decompressor would otherwise reject. */
 const mutatedFile = (file: Buffer) =>
-  random(2) === 0 ? mutated(file) : withMessages(file, mutated(messagesOf(file)));
+  random(2) === 0 ? mutated(file) : withMessages(file, mutated(decompressMessages(file)));
 
 interface Push {
   name: string;
@@ -110,8 +110,10 @@ async function check(push: Push): Promise<'rejected' | 'same' | 'other signature
   const { container, contents } = tree;
   const computed = await joined(writeSignature(container, (file) => chunked(contents[file]!)));
   // If the file isn't compressed, the messages follow the header directly.
-  const given = signature.subarray(startOf(signature));
-  const isSame = messagesOf(computed).equals(given) || messagesOf(computed).equals(messagesOf(signature));
+  const given = signature.subarray(messagesStart(signature));
+  const isSame =
+    decompressMessages(computed).equals(given) ||
+    decompressMessages(computed).equals(decompressMessages(signature));
   return isSame ? 'other signature' : 'another tree than the signature’s';
 }
 

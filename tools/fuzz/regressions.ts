@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type KindName, kindOf } from './kinds';
+import { type KindName, findKind } from './kinds';
 import type { Target } from './target';
 import { Tenant } from '../../test/support/world/world';
 
@@ -34,5 +34,5 @@ export function keepRegression(regression: Regression): string {
 }
 
 export async function replay(target: Target, { kind, case: one }: Regression): Promise<void> {
-  await kindOf(kind).run(target, one, REPLAYING);
+  await findKind(kind).run(target, one, REPLAYING);
 }

@@ -166,7 +166,7 @@ class Checkout {
     if (!webhook) return;
     const { id, games, currency, amount, fields, response, refunded } = sold;
     if (sold.extended) return;
-    const messages = await webhook.messagesOf(id, refunded ? 2 : 1);
+    const messages = await webhook.takeMessages(id, refunded ? 2 : 1);
     const { created_at } = (response as { purchase: JsonObject }).purchase;
     const reference = fields.reference ?? null;
     const data = { id, game_ids: games, amount, currency, source: 'store', created_at, reference };

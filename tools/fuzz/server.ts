@@ -117,8 +117,8 @@ class Log {
 
   /** Errors, except those of requests with these IDs. */
   errors(known: Set<string>): string[] {
-    const idOf = (line: string) => /"request_id":"([^"]+)"/.exec(line)?.[1] ?? '';
-    return this.failures.filter((line) => !known.has(idOf(line)) && !TURNED_AWAY.test(line));
+    const parseRequestId = (line: string) => /"request_id":"([^"]+)"/.exec(line)?.[1] ?? '';
+    return this.failures.filter((line) => !known.has(parseRequestId(line)) && !TURNED_AWAY.test(line));
   }
 
   /** The URL at which the replica listens, as soon as it does. */

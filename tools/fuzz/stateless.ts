@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Ask } from '../../test/support/world/message';
-import { rejectionOf } from './expectation';
+import { expectedRejection } from './expectation';
 import { checkDescribed, excerpt, Finding } from './oracles';
 import type { Target } from './target';
 
@@ -14,7 +14,7 @@ export async function runAsk(target: Target, ask: Ask): Promise<void> {
   const unroutable = Object.values(ask.path).some(isUnroutable);
   checkDescribed(operation, response, unroutable);
   if (unroutable || operation.path.startsWith('/operator/')) return;
-  const [status, error] = rejectionOf(ask, operation, target.tenant) ?? [];
+  const [status, error] = expectedRejection(ask, operation, target.tenant) ?? [];
   const isRight =
     status === undefined
       ? response.status !== 401 || !operation.secured

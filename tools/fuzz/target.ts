@@ -5,8 +5,8 @@ import { Contract } from '../../test/support/contract';
 import { type Ask, bytesOf, formMessage, type Message, messageOf } from '../../test/support/world/message';
 import { type HttpResponse, Client, headerOf } from '../../test/support/floods/client';
 import { Coverage } from './coverage';
-import { credentialOf } from './credentials';
-import { type Document, type Operation, operationsOf } from './operations';
+import { buildCredential } from './credentials';
+import { type Document, type Operation, readOperations } from './operations';
 import { check, type Asked } from './oracles';
 import type { Webhook } from './webhook';
 import { operatorAuthorization, Tenant } from '../../test/support/world/world';
@@ -47,7 +47,7 @@ export class Target {
       await documentAt('/openapi.json'),
       await documentAt('/operator/openapi.json'),
     ] as const;
-    const operations = new Map(documents.flatMap((document) => [...operationsOf(document)]));
+    const operations = new Map(documents.flatMap((document) => [...readOperations(document)]));
     const coverage = new Coverage([...operations.keys()]);
     // This operation needs the operator's token, with which no other request is sent.
     coverage.count('GET /operator/openapi.json', 200);
@@ -73,7 +73,7 @@ export class Target {
   }
 
   credential(name: string): string {
-    return credentialOf(this.tenant, name, this.jwts);
+    return buildCredential(this.tenant, name, this.jwts);
   }
 
   /** Sends a request, and checks the response against the rules for all responses. */

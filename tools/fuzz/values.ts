@@ -202,7 +202,8 @@ const KNOWN: Record<string, (tenant: Tenant, operation: Operation) => Json[]> = 
   ],
 };
 
-const nearOf = ({ type, format }: Schema) => (format === 'date-time' ? NEAR_TIMESTAMPS : NEAR[String(type)]);
+const nearMisses = ({ type, format }: Schema) =>
+  format === 'date-time' ? NEAR_TIMESTAMPS : NEAR[String(type)];
 const NEAR: Record<string, Json[]> = { integer: NEAR_INTEGERS, boolean: NEAR_BOOLEANS, array: NEAR_LISTS };
 
 const hostile: Arbitrary<Json> = fc.oneof(
@@ -212,10 +213,10 @@ const hostile: Arbitrary<Json> = fc.oneof(
 );
 
 /** Mostly valid values, some that are just outside the limits, and some hostile ones. */
-export const valueOf = (parameter: Parameter, operation: Operation, tenant: Tenant): Arbitrary<Json> =>
+export const arbitraryValue = (parameter: Parameter, operation: Operation, tenant: Tenant): Arbitrary<Json> =>
   fc.oneof(
     { arbitrary: goodValue(parameter, operation, tenant), weight: 20 },
-    { arbitrary: fc.constantFrom(...(nearOf(parameter.schema) ?? HOSTILE_TEXTS)), weight: 2 },
+    { arbitrary: fc.constantFrom(...(nearMisses(parameter.schema) ?? HOSTILE_TEXTS)), weight: 2 },
     { arbitrary: hostile, weight: 1 },
   );
 

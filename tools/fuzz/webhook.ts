@@ -45,7 +45,7 @@ export class Webhook {
   }
 
   /** The messages of a purchase, as soon as there are this many events. */
-  async messagesOf(purchase: number, events: number): Promise<ReceivedMessage[]> {
+  async takeMessages(purchase: number, events: number): Promise<ReceivedMessage[]> {
     const messages = () => this.received.get(purchase) ?? [];
     await until(() => new Set(messages().map(({ id }) => id)).size >= events, PATIENCE).catch(
       () => undefined,

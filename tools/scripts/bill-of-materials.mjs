@@ -36,7 +36,7 @@ function component(name, { version, license, integrity }) {
     name,
     version,
     purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
-    ...(license && { licenses: [licenseOf(license)] }),
+    ...(license && { licenses: [toLicenseField(license)] }),
     ...(hash && {
       hashes: [
         { alg: algorithm.replace('sha', 'SHA-'), content: Buffer.from(hash, 'base64').toString('hex') },
@@ -46,6 +46,6 @@ function component(name, { version, license, integrity }) {
 }
 
 /** SPDX recognizes an ID by its format; several IDs, or a condition, are an expression. */
-function licenseOf(license) {
+function toLicenseField(license) {
   return /^[\w.+-]+$/.test(license) ? { license: { id: license } } : { expression: license };
 }

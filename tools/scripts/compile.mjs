@@ -30,7 +30,7 @@ const filesIn = (folder) =>
     .sort();
 
 const sources = ['src', 'migrations'].flatMap(filesIn);
-const stamp = stampOf([
+const stamp = hashFiles([
   ...sources,
   SWC,
   'nest-cli.json',
@@ -46,7 +46,7 @@ if (!isCompiled()) {
   process.stderr.write(`${((performance.now() - began) / 1000).toFixed(1)} s.\n`);
 }
 
-function stampOf(files) {
+function hashFiles(files) {
   const hash = createHash('sha256');
   for (const file of files) hash.update(`${file}\0`).update(readFileSync(file)).update('\0');
   return hash.digest('hex');

@@ -2,7 +2,7 @@
 // docs/contributing/style.md replaces, also in comments of the code and of configuration files.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
-import { commentsOf, configurationFiles, sourceFiles, textsOf } from './source-texts.mjs';
+import { readComments, configurationFiles, sourceFiles, findTexts } from './source-texts.mjs';
 import { prose, termsIn } from './terms.mjs';
 
 const pages = [
@@ -22,7 +22,7 @@ const slug = (heading) =>
     .replace(/[`*]|\[|\]\([^)]*\)/g, '')
     .replace(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-');
-const anchorsOf = (page) =>
+const readAnchors = (page) =>
   new Set(
     [...withoutCode(readFileSync(page, 'utf8')).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => slug(heading)),
   );
@@ -49,7 +49,7 @@ for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(
     if (/^[a-z]+:/.test(path)) continue;
     const target = path === '' ? page : normalize(join(dirname(page), path));
     if (!existsSync(target)) say(line, `a dead link: ${match[1]}`);
-    else if (anchor && target.endsWith('.md') && !anchorsOf(target).has(anchor))
+    else if (anchor && target.endsWith('.md') && !readAnchors(target).has(anchor))
       say(line, `no such heading: ${match[1]}`);
   }
 
@@ -99,12 +99,12 @@ for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(
 
 // Help texts, API descriptions, pages, messages and comments.
 for (const file of sourceFiles().filter((one) => chosen.length === 0 || chosen.includes(one)))
-  for (const [first, text] of textsOf(file))
+  for (const [first, text] of findTexts(file))
     for (const [line, found, instead] of termsIn(text))
       problems.push(`${file}:${first + line - 1}: “${found}”: use ${instead}`);
 
 for (const file of configurationFiles())
-  for (const [line, found, instead] of termsIn(commentsOf(file)))
+  for (const [line, found, instead] of termsIn(readComments(file)))
     problems.push(`${file}:${line}: “${found}”: use ${instead}`);
 
 for (const problem of problems) console.log(problem);

@@ -18,7 +18,7 @@ export const code = (text) => (text === '' ? '' : `\`${text}\``);
 const number = (value) => value.toLocaleString('en-US');
 
 /** Each label with its values, if they are known before the first request. */
-function labelsOf(series, labels) {
+function formatLabels(series, labels) {
   return labels
     .map((label) => {
       const values = [...new Set(series.map((one) => one.labels[label]))];
@@ -220,7 +220,7 @@ async function metricRows() {
     .map(({ name, type, help, values }) => [
       code(name),
       type,
-      labelsOf(values, registry.getSingleMetric(name).labelNames),
+      formatLabels(values, registry.getSingleMetric(name).labelNames),
       help,
     ])
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -238,7 +238,7 @@ export async function observabilityPage(page) {
 
 const DEFAULTS = { '\\N': '', t: 'true', f: 'false', '{}': '[]' };
 
-const defaultOf = ({ valueType, now, default: fallback }) => {
+const formatDefault = ({ valueType, now, default: fallback }) => {
   if (now) return 'now';
   const [first] = [fallback].flat();
   return valueType.allows === 'list of entries' ? '[]' : (DEFAULTS[first] ?? first);
@@ -261,7 +261,7 @@ const shortened = (allows) =>
 function fieldsTable(fields) {
   const rows = fields.map((field) => [
     code(field.name),
-    field.required ? 'required' : code(defaultOf(field)),
+    field.required ? 'required' : code(formatDefault(field)),
     shortened(field.valueType.allows),
     field.meaning,
   ]);

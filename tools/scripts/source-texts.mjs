@@ -22,7 +22,7 @@ const isTitle = (node) =>
   /^(describe|it|test)\b/.test(node.parent.expression.getText());
 
 /** [line, text] of each string of several words and of each comment, without `code`. In tests and tools, titles only. */
-export function textsOf(file) {
+export function findTexts(file) {
   const isChecked = file.startsWith('src') ? isQuoted : (node) => isQuoted(node) && isTitle(node);
   const source = readFileSync(file, 'utf8');
   const tree = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
@@ -67,5 +67,5 @@ export const configurationFiles = () => [
 ];
 
 /** The comments of a configuration file, each in its line. */
-export const commentsOf = (file) =>
+export const readComments = (file) =>
   readFileSync(file, 'utf8').replace(/^.*$/gm, (line) => /(?:^|\s)(?:#|--|\/\/) (.*)$/.exec(line)?.[1] ?? '');

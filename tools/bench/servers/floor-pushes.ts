@@ -1,25 +1,25 @@
 import {
   buildColumns,
-  buildOf,
+  toBuild,
   IN_CHANNEL,
   modern,
   nullableBuild,
   presigned,
   UPLOAD_OF_BUILD,
-  uploadOf,
+  toUpload,
 } from './floor-uploads';
 import type { Row } from './row';
 
 const PUBLISHED = (b: string) => `${b}.state = 'completed' AND NOT ${b}.hidden`;
 
-const pushedOf = (row: Row) => ({ ...buildOf(row), hidden: row.hidden, error: row.error });
+const toPushedBuild = (row: Row) => ({ ...toBuild(row), hidden: row.hidden, error: row.error });
 
 const newest = (b: string, condition: string) => `
   LEFT JOIN LATERAL (
     SELECT * FROM builds o WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND ${condition}
     ORDER BY o.id DESC LIMIT 1) ${b} ON true`;
 
-const channelsOf = (canEdit: string, condition: string) => `
+const channelsSql = (canEdit: string, condition: string) => `
   SELECT f.id, f.game_id, f.position, f.type, f.traits, f.filename, f.display_name, f.channel_name, f.created_at,
     f.updated_at, f.id AS upload_id, b.size, b.md5_hash, ${['b', 'head', 'pending'].map(buildColumns).join()}
   FROM users u
@@ -32,18 +32,18 @@ const channelsOf = (canEdit: string, condition: string) => `
   ${newest('pending', `o.state IN ('started', 'processing') AND o.id > coalesce(head.id, 0)`)}
   WHERE lower_ascii(u.username) = lower_ascii($1) AND ${canEdit}`;
 
-const channelOf = (row: Row) => ({
+const toChannel = (row: Row) => ({
   name: row.channel_name,
   tags: row.traits
     .filter((trait) => trait.startsWith('p_'))
     .map((trait) => trait.slice(2))
     .join(),
-  upload: uploadOf(row),
+  upload: toUpload(row),
   head: nullableBuild(row, 'head', row.id),
   pending: nullableBuild(row, 'pending', row.id),
 });
 
-const fileOf = (row: Row) => ({
+const toBuildFile = (row: Row) => ({
   id: row.id,
   size: row.size,
   type: row.type,
@@ -59,7 +59,7 @@ const stored = (id: unknown, size: unknown, type: unknown) => ({
   state: 'uploaded',
 });
 const withFiles = (row: Row) => ({
-  ...buildOf(row),
+  ...toBuild(row),
   files: [
     ...(row.size === null ? [] : [stored(row.b_id, row.size, 'archive')]),
     ...(row.files as { id: number; size: number; type: string }[]).map((file) =>
@@ -88,7 +88,7 @@ const MAY_DOWNLOAD = `coalesce((
   SELECT NOT o.hidden AND (owns OR free OR 'demo' = ANY (o.traits)) FROM uploads o
   WHERE ${IN_CHANNEL} ORDER BY o.id LIMIT 1), owns OR free)`;
 
-const pathOf = (access: string) => `
+const upgradePathSql = (access: string) => `
   WITH RECURSIVE path AS (
     SELECT id, parent_build_id, 1 AS place FROM builds t WHERE id = $3 AND ${PUBLISHED('t')}
     UNION ALL
@@ -103,7 +103,7 @@ const pathOf = (access: string) => `
   CROSS JOIN path JOIN builds b USING (id)
   ORDER BY path.place DESC`;
 
-const signatureOf = (access: string) => `
+const signatureSql = (access: string) => `
   SELECT f.file_key
   FROM builds b JOIN build_files f ON f.build_id = b.id AND f.type = 'signature'
   CROSS JOIN LATERAL (${access}) access
@@ -114,40 +114,40 @@ export function pushResponses(
   many: (name: string, text: string, values: unknown[]) => Promise<Row[]>,
   { canEdit, access }: { canEdit: string; access: (game: string) => string },
 ) {
-  const CHANNELS = `${channelsOf(canEdit, 'channel_name IS NOT NULL')} ORDER BY f.channel_name`;
-  const CHANNEL = channelsOf(canEdit, 'channel_name = $4');
+  const CHANNELS = `${channelsSql(canEdit, 'channel_name IS NOT NULL')} ORDER BY f.channel_name`;
+  const CHANNEL = channelsSql(canEdit, 'channel_name = $4');
   const EDITED = `FROM builds b JOIN games g ON g.id = b.game_id`;
   const BUILD = `
     SELECT ${buildColumns('b')}, ${UPLOAD_OF_BUILD}, b.hidden, b.error ${EDITED} WHERE b.id = $1 AND ${canEdit}`;
   const FILES_OF_BUILD = `
     SELECT f.* ${EDITED} LEFT JOIN LATERAL (${FILES}) f ON true WHERE b.id = $1 AND ${canEdit} ORDER BY f.id`;
-  const PATH = pathOf(access('b.game_id'));
-  const SIGNATURE = signatureOf(access('b.game_id'));
+  const PATH = upgradePathSql(access('b.game_id'));
+  const SIGNATURE = signatureSql(access('b.game_id'));
   return {
     async channels(user: number, target: string) {
       const [owner, slug] = target.split('/');
       const rows = await many('channels', CHANNELS, [owner, user, slug]);
       if (rows.length === 0) return undefined;
-      const named = rows[0]!.id === null ? [] : rows.map((row) => [row.channel_name, channelOf(row)]);
+      const named = rows[0]!.id === null ? [] : rows.map((row) => [row.channel_name, toChannel(row)]);
       return { channels: Object.fromEntries(named) as object };
     },
     async channel(user: number, target: string, name: string) {
       const [owner, slug] = target.split('/');
       const [row] = await many('channel', CHANNEL, [owner, user, slug, name]);
-      return row && row.id !== null ? { channel: channelOf(row) } : undefined;
+      return row && row.id !== null ? { channel: toChannel(row) } : undefined;
     },
     async build(user: number, id: number) {
       const [row] = await many('pushed_build', BUILD, [id, user]);
-      return row && { build: pushedOf(row) };
+      return row && { build: toPushedBuild(row) };
     },
     async files(user: number, id: number) {
       const rows = await many('pushed_files', FILES_OF_BUILD, [id, user]);
       if (rows.length === 0) return undefined;
-      return { files: rows[0]!.id === null ? [] : rows.map(fileOf) };
+      return { files: rows[0]!.id === null ? [] : rows.map(toBuildFile) };
     },
     async ofProfile(user: number, page: number, per_page: number) {
       const rows = await many('profile_builds', OF_PROFILE, [user, per_page, (page - 1) * per_page]);
-      return { page, per_page, builds: rows.map(pushedOf) };
+      return { page, per_page, builds: rows.map(toPushedBuild) };
     },
     async upgradePath(user: number, from: number, to: number) {
       const rows = await many('upgrade_path', PATH, [from, user, to]);

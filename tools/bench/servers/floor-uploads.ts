@@ -42,12 +42,12 @@ export function presigned(file_key: string, filename: string): string {
 
 export const IN_CHANNEL = 'o.game_id = b.game_id AND o.channel_name = b.channel_name';
 
-const parentOf = (b: string) => `coalesce(${b}.parent_build_id, (SELECT max(o.id) FROM builds o
+const parentBuildSql = (b: string) => `coalesce(${b}.parent_build_id, (SELECT max(o.id) FROM builds o
   WHERE o.game_id = ${b}.game_id AND o.channel_name = ${b}.channel_name AND o.id < ${b}.id))`;
 
 /** The columns of the build `b`; their names start with the alias. */
 export const buildColumns = (b: string) => `
-  ${b}.id AS ${b}_id, ${b}.game_id AS ${b}_game_id, ${parentOf(b)} AS ${b}_parent_build_id, ${b}.version AS ${b}_version,
+  ${b}.id AS ${b}_id, ${b}.game_id AS ${b}_game_id, ${parentBuildSql(b)} AS ${b}_parent_build_id, ${b}.version AS ${b}_version,
   ${b}.user_version AS ${b}_user_version, ${b}.state AS ${b}_state, ${b}.created_at AS ${b}_created_at,
   coalesce(${b}.updated_at, ${b}.created_at) AS ${b}_updated_at`;
 export const UPLOAD_OF_BUILD = `(SELECT min(o.id) FROM uploads o WHERE ${IN_CHANNEL}) AS upload_id`;
@@ -71,7 +71,7 @@ const MAY_DOWNLOAD = `(owns OR free OR 'demo' = ANY (traits))`;
 
 export const modern = (text: unknown) => `${String(text).slice(0, 10)}T${String(text).slice(11, 19)}Z`;
 
-export const buildOf = (row: Row, b = 'b', upload_id = row.upload_id) => ({
+export const toBuild = (row: Row, b = 'b', upload_id = row.upload_id) => ({
   id: row[`${b}_id`],
   upload_id,
   game_id: row[`${b}_game_id`],
@@ -84,9 +84,9 @@ export const buildOf = (row: Row, b = 'b', upload_id = row.upload_id) => ({
 });
 
 export const nullableBuild = (row: Row, b: string, upload_id: unknown) =>
-  row[`${b}_id`] === null ? null : buildOf(row, b, upload_id);
+  row[`${b}_id`] === null ? null : toBuild(row, b, upload_id);
 
-function sourceOf(row: Row) {
+function toSource(row: Row) {
   const { external_url, channel_name, size, md5_hash } = row;
   if (external_url) return { storage: 'external', host: new URL(String(external_url)).host };
   if (channel_name === null) return { storage: 'hosted', size, md5_hash };
@@ -94,7 +94,7 @@ function sourceOf(row: Row) {
   return { storage: 'build', size, md5_hash, build_id: row.b_id, channel_name, build };
 }
 
-export const uploadOf = (row: Row) => ({
+export const toUpload = (row: Row) => ({
   id: row.id,
   game_id: row.game_id,
   position: row.position,
@@ -104,7 +104,7 @@ export const uploadOf = (row: Row) => ({
   display_name: row.display_name,
   created_at: modern(row.created_at),
   updated_at: modern(row.updated_at),
-  ...sourceOf(row),
+  ...toSource(row),
 });
 
 const ADD = (table: string, column: string) => `
@@ -114,7 +114,7 @@ const ADD_TO_GAMES = ADD('games', 'downloads_count');
 const ADD_TO_KEYS = ADD('download_keys', 'downloads');
 
 /** Selects what the user $2 may do with a game. */
-export const accessOf =
+export const accessSql =
   (owns: string) =>
   (game: string, more = '') => `
     SELECT * FROM (
@@ -142,7 +142,7 @@ export function uploadResponses(
       console.error(`Downloads were not counted: ${(error as Error).message}`);
     }
   }, 2000).unref();
-  const access = accessOf(owns);
+  const access = accessSql(owns);
   const LIST = `
     SELECT f.* FROM (${access('$1')}) access
     LEFT JOIN LATERAL (SELECT * FROM (${FILES} AND f.game_id = $1) f WHERE ${MAY_DOWNLOAD}) f ON true
@@ -155,7 +155,7 @@ export function uploadResponses(
     async list(user: number, game_id: number) {
       const rows = await many('uploads', LIST, [game_id, user]);
       if (rows.length === 0) return undefined;
-      return { uploads: rows[0]!.id === null ? [] : rows.map(uploadOf) };
+      return { uploads: rows[0]!.id === null ? [] : rows.map(toUpload) };
     },
     async download(user: number, id: number) {
       const [row] = await many('upload', ONE, [id, user]);

@@ -7,7 +7,7 @@ import { createHmac } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { Pool, types } from 'pg';
 import { pushResponses } from './floor-pushes';
-import { accessOf, uploadResponses } from './floor-uploads';
+import { accessSql, uploadResponses } from './floor-uploads';
 import type { Row } from './row';
 import { ROOT_SCOPES } from '../../../src/auth/access/scopes';
 
@@ -64,22 +64,22 @@ const LIVE = 'k.game_id = g.id AND k.revoked_at IS NULL';
 const NEWEST = 'ORDER BY created_at DESC, id DESC LIMIT 1';
 const newest = (condition: string) =>
   `(SELECT k.id, k.created_at FROM download_keys k WHERE ${condition} AND ${LIVE} ${NEWEST})`;
-const keysOf = (user: string, keys = newest) => `
+const ownedKeysSql = (user: string, keys = newest) => `
   ${keys(`k.account_id = ${user}`)}
   UNION ALL SELECT found.* FROM user_emails m CROSS JOIN LATERAL (
     ${keys('k.account_id IS NULL AND lower_ascii(k.email) = m.email')}
     UNION ALL ${keys(`k.account_id IS NULL AND k.purchase_email = m.email AND ${verifier('lower_ascii(k.email)')} IS NULL`)}) found
   WHERE m.user_id = ${user} AND m.verified`;
-const newestOf = (keys: string) =>
+const newestKeysSql = (keys: string) =>
   `SELECT k.* FROM (SELECT id FROM (${keys}) found ${NEWEST}) newest JOIN download_keys k ON k.id = newest.id`;
 
 const KEY_BY_KEY = keyLookup(`SELECT k.* FROM download_keys k WHERE k.key = $3 AND ${LIVE}`);
-const KEY_BY_USER = keyLookup(newestOf(keysOf('$3')));
+const KEY_BY_USER = keyLookup(newestKeysSql(ownedKeysSql('$3')));
 const KEY_BY_EMAIL = keyLookup(
-  newestOf(`
+  newestKeysSql(`
     ${newest('lower_ascii(k.email) = lower_ascii($3)')} UNION ALL ${newest('k.purchase_email = lower_ascii($3)')}
     UNION ALL SELECT of_verifier.* FROM (SELECT user_id FROM user_emails WHERE email = lower_ascii($3) AND verified) v
-    CROSS JOIN LATERAL (${keysOf('v.user_id')}) of_verifier`),
+    CROSS JOIN LATERAL (${ownedKeysSql('v.user_id')}) of_verifier`),
 );
 
 const purchaseLookup = (bought: string) => `
@@ -117,7 +117,7 @@ const COLLECTIONS = `
   ORDER BY c.updated_at DESC, c.id DESC`;
 
 const CAN_VIEW = `((g.visibility = 'public' AND g.published_at IS NOT NULL) OR ${CAN_EDIT}
-  OR (g.visibility = 'restricted' AND EXISTS (${keysOf('$2')})))`;
+  OR (g.visibility = 'restricted' AND EXISTS (${ownedKeysSql('$2')})))`;
 
 const GAME_WITH_USER = `g.id, g.owner_name, g.slug, g.title, g.short_text, g.cover_url, g.type, g.classification, g.traits,
   g.min_price, g.published_at, g.created_at AS made_at,
@@ -126,7 +126,7 @@ const GAME = `
   SELECT ${GAME_WITH_USER} FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = $1 AND ${CAN_VIEW}`;
 
 // Only owners can view a game that isn't public. OFFSET 0 prevents a second evaluation for the condition.
-const OWNS = `(${CAN_EDIT} OR EXISTS (${keysOf('$2')}) OR EXISTS (
+const OWNS = `(${CAN_EDIT} OR EXISTS (${ownedKeysSql('$2')}) OR EXISTS (
   SELECT FROM (${boughtBy('$2')}) bought
   JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'))`;
 const OWNERSHIP = `
@@ -140,7 +140,7 @@ const allLive = (condition: string) =>
 const OWNED_KEYS = `
   SELECT k.id AS key_id, k.purchase_id, k.created_at, coalesce(k.updated_at, k.created_at) AS updated_at,
     k.downloads, ${GAME_WITH_USER}
-  FROM (SELECT id FROM (${keysOf('$1', allLive)}) owned
+  FROM (SELECT id FROM (${ownedKeysSql('$1', allLive)}) owned
         ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3) page
   JOIN download_keys k ON k.id = page.id
   JOIN games g ON g.id = k.game_id
@@ -190,10 +190,10 @@ const LATEST = `
 
 const uploads = uploadResponses(many, {
   owns: OWNS,
-  heldKey: `SELECT id FROM (${keysOf('$2')}) held ${NEWEST}`,
+  heldKey: `SELECT id FROM (${ownedKeysSql('$2')}) held ${NEWEST}`,
 });
 
-const pushes = pushResponses(many, { canEdit: CAN_EDIT, access: accessOf(OWNS) });
+const pushes = pushResponses(many, { canEdit: CAN_EDIT, access: accessSql(OWNS) });
 
 const modern = (text: string) => `${text.slice(0, 10)}T${text.slice(11, 19)}Z`;
 const legacy = (text: string) => text.slice(0, 19);
@@ -209,7 +209,7 @@ function money(amount: number, currency: string): string {
   return known.format.format(amount / 10 ** known.digits);
 }
 
-const userOf = (row: Row) => ({
+const toUser = (row: Row) => ({
   id: row.id,
   username: row.username,
   display_name: row.display_name ?? row.username,
@@ -220,14 +220,14 @@ const userOf = (row: Row) => ({
   cover_url: row.cover_url,
 });
 
-const earningsOf = (row: Row) =>
+const toEarnings = (row: Row) =>
   row.earnings.map((text) => {
     const currency = text.slice(0, 3);
     const amount = Number(text.slice(3));
     return { currency, amount_formatted: money(amount, currency), amount };
   });
 
-const gameOf = (row: Row) => ({
+const toGame = (row: Row) => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
@@ -243,10 +243,10 @@ const gameOf = (row: Row) => ({
   views_count: row.views_count,
   downloads_count: row.downloads_count,
   purchases_count: row.purchases_count,
-  earnings: earningsOf(row),
+  earnings: toEarnings(row),
 });
 
-const legacyGameOf = (row: Row) => ({
+const toLegacyGame = (row: Row) => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
@@ -264,10 +264,10 @@ const legacyGameOf = (row: Row) => ({
   views_count: row.views_count,
   downloads_count: row.downloads_count,
   purchases_count: row.purchases_count,
-  earnings: earningsOf(row),
+  earnings: toEarnings(row),
 });
 
-const purchaseOf = (row: Row, game_id: number) => ({
+const toPurchase = (row: Row, game_id: number) => ({
   id: row.id,
   donation: row.donation,
   email: row.email,
@@ -282,7 +282,7 @@ const purchaseOf = (row: Row, game_id: number) => ({
   game_id: row.game_ids ?? game_id,
 });
 
-const collectionOf = (row: Row) => ({
+const toCollection = (row: Row) => ({
   id: row.id,
   title: row.title,
   url: `https://${HOST}/c/${row.id}/${row.title
@@ -299,7 +299,7 @@ const collectionOf = (row: Row) => ({
   updated_at: modern(row.updated_at),
 });
 
-const gameWithUserOf = (row: Row) => ({
+const toGameWithUser = (row: Row) => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
@@ -321,17 +321,17 @@ const gameWithUserOf = (row: Row) => ({
   },
 });
 
-const ownedKeyOf = (row: Row) => ({
+const toOwnedKey = (row: Row) => ({
   id: row.key_id,
   game_id: row.id,
   purchase_id: row.purchase_id,
   created_at: modern(row.created_at),
   updated_at: modern(row.updated_at),
   downloads: row.downloads,
-  game: gameWithUserOf(row),
+  game: toGameWithUser(row),
 });
 
-const bundleKeyOf = (row: Row) => ({
+const toBundleKey = (row: Row) => ({
   id: row.purchase_id,
   bundle_id: row.id,
   purchase_id: row.purchase_id,
@@ -348,17 +348,17 @@ const bundleKeyOf = (row: Row) => ({
   },
 });
 
-const bundleGameOf = (row: Row, bundle_id: number) => ({
+const toBundleGame = (row: Row, bundle_id: number) => ({
   bundle_id,
   game_id: row.id,
   position: row.position,
   min_price: row.bundle_min_price,
   created_at: modern(row.added_at),
   updated_at: modern(row.moved_at),
-  game: gameWithUserOf(row),
+  game: toGameWithUser(row),
 });
 
-const entryOf = (row: Row) => ({
+const toCollectionGame = (row: Row) => ({
   collection_id: row.collection_id,
   game_id: row.game_id,
   position: row.position,
@@ -385,7 +385,7 @@ export interface Credential extends Record<string, unknown> {
   scopes: string[] | null;
 }
 
-export async function credentialOf(authorization: string | undefined): Promise<Credential | undefined> {
+export async function findCredential(authorization: string | undefined): Promise<Credential | undefined> {
   if (!authorization?.startsWith('Bearer ')) return undefined;
   const hash = createHmac('sha256', API_KEY_PEPPER!).update(authorization.slice(7)).digest();
   return (await one('credential', CREDENTIAL, [hash])) as Credential | undefined;
@@ -401,34 +401,34 @@ export const responses = {
   }),
   async profile(user: number) {
     const row = await one('user', USER, [user]);
-    return row && { user: userOf(row) };
+    return row && { user: toUser(row) };
   },
   async profileGames(user: number) {
-    return { games: (await many('games', GAMES, [user])).map(gameOf) };
+    return { games: (await many('games', GAMES, [user])).map(toGame) };
   },
   async legacyGames(user: number) {
-    return { games: (await many('games', GAMES, [user])).map(legacyGameOf) };
+    return { games: (await many('games', GAMES, [user])).map(toLegacyGame) };
   },
   async ownedKeys(user: number, query: Query) {
     const page = Number(query.page ?? 1);
     const per_page = Number(query.per_page ?? 50);
     const rows = await many('owned_keys', OWNED_KEYS, [user, per_page, (page - 1) * per_page]);
-    return { page, per_page, owned_keys: rows.map(ownedKeyOf) };
+    return { page, per_page, owned_keys: rows.map(toOwnedKey) };
   },
   async ownedBundles(user: number) {
-    return { bundle_keys: (await many('owned_bundles', OWNED_BUNDLES, [user])).map(bundleKeyOf) };
+    return { bundle_keys: (await many('owned_bundles', OWNED_BUNDLES, [user])).map(toBundleKey) };
   },
   async bundleGames(user: number, id: number, query: Query) {
     const page = Number(query.page ?? 1);
     const per_page = Number(query.per_page ?? 100);
     const rows = await many('bundle_games', BUNDLE_GAMES, [user, id, per_page, (page - 1) * per_page]);
     if (rows.length === 0) return undefined;
-    const bundle_games = rows[0]!.id === null ? [] : rows.map((row) => bundleGameOf(row, id));
+    const bundle_games = rows[0]!.id === null ? [] : rows.map((row) => toBundleGame(row, id));
     return { page, per_page, bundle_games };
   },
   async game(user: number, id: number) {
     const row = await one('game', GAME, [id, user]);
-    return row && { game: gameWithUserOf(row) };
+    return row && { game: toGameWithUser(row) };
   },
   async ownership(user: number, id: number) {
     const row = await one('ownership', OWNERSHIP, [id, user]);
@@ -442,7 +442,7 @@ export const responses = {
         : await one('key_by_email', KEY_BY_EMAIL, [game_id, user, email]);
     if (!row || row.key_id === null) return undefined;
     const { key_id: id, created_at, downloads, key } = row;
-    const owner = row.id === null ? undefined : userOf(row);
+    const owner = row.id === null ? undefined : toUser(row);
     return { download_key: { id, created_at: modern(created_at), downloads, key, game_id, owner } };
   },
   async purchases(user: number, game_id: number, { user_id, email }: Query) {
@@ -450,21 +450,21 @@ export const responses = {
       ? await many('purchases_by_user', PURCHASES_BY_USER, [game_id, user, user_id])
       : await many('purchases_by_email', PURCHASES_BY_EMAIL, [game_id, user, email]);
     if (rows.length === 0) return undefined;
-    return { purchases: rows[0]!.id === null ? [] : rows.map((row) => purchaseOf(row, game_id)) };
+    return { purchases: rows[0]!.id === null ? [] : rows.map((row) => toPurchase(row, game_id)) };
   },
   async collection(user: number, id: number) {
     const row = await one('collection', COLLECTION, [id, user]);
-    return row && { collection: collectionOf(row) };
+    return row && { collection: toCollection(row) };
   },
   async entries(user: number, id: number, query: Query) {
     const page = Number(query.page ?? 1);
     const per_page = Number(query.per_page ?? 100);
     const rows = await many('entries', ENTRIES, [id, user, per_page, (page - 1) * per_page]);
     if (rows.length === 0) return undefined;
-    return { page, per_page, collection_games: rows[0]!.game_id === null ? [] : rows.map(entryOf) };
+    return { page, per_page, collection_games: rows[0]!.game_id === null ? [] : rows.map(toCollectionGame) };
   },
   async collections(user: number, { game_id }: Query) {
-    return { collections: (await many('collections', COLLECTIONS, [user, game_id])).map(collectionOf) };
+    return { collections: (await many('collections', COLLECTIONS, [user, game_id])).map(toCollection) };
   },
   async latest({ game_id, channel_name }: Query) {
     const row = await one('latest', LATEST, [game_id, channel_name]);
@@ -474,7 +474,7 @@ export const responses = {
 
 const decoded = (text: string) => (text.includes('%') ? decodeURIComponent(text) : text);
 
-function queryOf(text: string): Query {
+function parseQuery(text: string): Query {
   const query: Query = {};
   for (const pair of text.split('&')) {
     const equals = pair.indexOf('=');
@@ -489,9 +489,9 @@ export async function response(
 ): Promise<object | undefined | 401> {
   const question = url.indexOf('?');
   const path = question < 0 ? url : url.slice(0, question);
-  const query = question < 0 ? {} : queryOf(url.slice(question + 1));
+  const query = question < 0 ? {} : parseQuery(url.slice(question + 1));
   if (path === '/wharf/latest') return responses.latest(query);
-  const credential = await credentialOf(authorization);
+  const credential = await findCredential(authorization);
   if (!credential) return 401;
   const user = credential.user_id;
   if (path === '/profile' || path === '/api/1/key/me') return responses.profile(user);

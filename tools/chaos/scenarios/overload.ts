@@ -35,8 +35,8 @@ export const overload: Scenario = {
       MAX_IN_FLIGHT: guarded ? String(MAX_IN_FLIGHT) : '100000',
     });
     await service.start();
-    await rateOf(service, 2);
-    const best = await rateOf(service, seconds);
+    await measureRate(service, 2);
+    const best = await measureRate(service, seconds);
     const liveness = new Clients(1, () => ask(`${service.url}/health/live`, { timeout: 5000 }), {
       pause: 50,
     });
@@ -70,7 +70,7 @@ const write = (service: Service, agent: Agent): Promise<HttpResponse> =>
   });
 
 /** Responses with 200 per second, with as many clients as the concurrency limit. */
-async function rateOf(service: Service, seconds: number): Promise<number> {
+async function measureRate(service: Service, seconds: number): Promise<number> {
   const clients = new Clients(PLACES, (_, agent) => write(service, agent));
   await sleep(seconds * 1000);
   return (await clients.stop()).count(200) / seconds;

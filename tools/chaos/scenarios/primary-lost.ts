@@ -1,7 +1,7 @@
 import { sleep, until } from '../../../test/support/time';
 import { type Scenario, violated } from '../scenario';
 import { KEYS } from '../store';
-import { violationsOf, Writers } from '../writers';
+import { listViolations, Writers } from '../writers';
 
 export const primaryLost: Scenario = {
   name: 'primary-lost',
@@ -47,7 +47,7 @@ export const primaryLost: Scenario = {
       acknowledged += reckoning.acknowledged;
       lost += reckoning.lost;
       doubled += reckoning.doubled;
-      broken.push(...violationsOf(reckoning));
+      broken.push(...listViolations(reckoning));
       await lab.clear();
     }
     broken.push(...violated([back > 10_000, `writes worked again after ${back.toFixed(0)} ms`]));

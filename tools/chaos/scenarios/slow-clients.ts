@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { sleep } from '../../../test/support/time';
 import { ask } from '../ask';
 import { Clients } from '../clients';
-import { memoryOf } from '../processes';
+import { readMemoryBytes } from '../processes';
 import { type Scenario, violated } from '../scenario';
 import type { Service } from '../service';
 import { DEVELOPER, NOVELISTS } from '../store';
@@ -31,7 +31,7 @@ export const slowClients: Scenario = {
       },
     );
     await sleep(2000);
-    const before = await memoryOf(service.pid);
+    const before = await readMemoryBytes(service.pid);
     const slow = Array.from({ length: SLOW_SENDERS }, () => openSlowSender(service));
     for (const novelist of NOVELISTS) {
       slow.push(openIdleReader(service, novelist));
@@ -42,7 +42,7 @@ export const slowClients: Scenario = {
     const begun = performance.now();
     while (performance.now() - begun < DISCONNECTED_WITHIN && slow.some((socket) => !socket.closed)) {
       await sleep(100);
-      most = Math.max(most, await memoryOf(service.pid));
+      most = Math.max(most, await readMemoryBytes(service.pid));
     }
     const took = performance.now() - begun;
     const left = slow.filter((socket) => !socket.closed).length;

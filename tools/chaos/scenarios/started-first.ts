@@ -13,15 +13,15 @@ export const startedFirst: Scenario = {
     const service = await lab.service(postgres.url, {
       without: guarded ? undefined : 'database error mapping',
     });
-    const statusOf = (path: string) =>
+    const fetchStatus = (path: string) =>
       ask(`${service.url}${path}`, { timeout: 3000 }).then(
         ({ status }) => status,
         () => 0,
       );
     service.spawn();
-    await until(async () => !service.running || (await statusOf('/health/live')) === 200, 30_000);
+    await until(async () => !service.running || (await fetchStatus('/health/live')) === 200, 30_000);
     await sleep(3000);
-    const [alive, ready] = [await statusOf('/health/live'), await statusOf('/health/ready')];
+    const [alive, ready] = [await fetchStatus('/health/live'), await fetchStatus('/health/ready')];
     await postgres.start();
     const started = performance.now();
     const served = await until(() => service.isReady(), 5000).then(

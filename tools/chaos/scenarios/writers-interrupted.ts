@@ -5,7 +5,7 @@ import type { Scenario } from '../scenario';
 import type { Service } from '../service';
 import { KEYS } from '../store';
 import type { Protection } from '../without';
-import { violationsOf, Writers } from '../writers';
+import { listViolations, Writers } from '../writers';
 
 interface Running {
   postgres: Postgres;
@@ -54,7 +54,7 @@ const underWriters = ({ times, interrupt, ...scenario }: Interruption): Scenario
       broken: [
         ...(running ? [] : ['the process ended']),
         ...(acknowledged > 0 ? [] : ['no write succeeded']),
-        ...violationsOf(report),
+        ...listViolations(report),
       ],
     };
   },

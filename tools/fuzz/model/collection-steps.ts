@@ -48,19 +48,19 @@ export async function update(play: Play, step: Of<'update'>): Promise<void> {
   if (!about) return;
   const { received, collection, me } = about;
   const given = play.given(UPDATE, received, 'collection', fields);
-  const before = stateOf(collection);
+  const before = pickState(collection);
   if (title !== undefined) collection.title = title.trim();
   if (step.private !== undefined) collection.private = step.private;
   if (description !== undefined) collection.description = play.stored(description);
   if (layout !== undefined) collection.layout = layout;
   if (on_profile !== undefined) showsOn(collection, me, on_profile);
   // The sanitized HTML is taken from the response, and the rest is compared below.
-  const after = { ...stateOf(collection), description: given.description };
+  const after = { ...pickState(collection), description: given.description };
   if (!isDeepStrictEqual(before, after)) play.model.touch(collection, [...play.moment]);
   play.compare(UPDATE, received, given, collection);
 }
 
-const stateOf = ({ title, private: hidden, description, layout }: Collection) => ({
+const pickState = ({ title, private: hidden, description, layout }: Collection) => ({
   title,
   hidden,
   description,
@@ -74,7 +74,7 @@ function showsOn(collection: Collection, user: number, on: boolean): void {
 
 /** Sends the stored value again, which must change nothing. */
 export async function resubmit(play: Play, step: Of<'resubmit'>): Promise<void> {
-  const stored = play.model.collections.get(play.idOf(step.collection));
+  const stored = play.model.collections.get(play.createdId(step.collection));
   if (!stored || typeof stored.description !== 'string') return;
   const fields = { description: stored.description };
   const about = await play.about(UPDATE, { ...step, user: stored.user_id - play.tenant.base }, fields);

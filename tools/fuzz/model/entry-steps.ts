@@ -46,7 +46,7 @@ export async function note(play: Play, step: Of<'note'>): Promise<void> {
   const operation = 'POST /collections/{collection_id}/collection-games/{game_id}';
   const { blurb } = step;
   const game_id = play.tenant.base + step.game;
-  await seeBlurbs(play, play.idOf(step.collection));
+  await seeBlurbs(play, play.createdId(step.collection));
   const about = await play.about(operation, step, { blurb }, { game_id: String(game_id) });
   if (!about) return;
   const { received, collection, me } = about;
@@ -111,12 +111,14 @@ export async function entries(
 
 /** Concurrent writes: the service decides their order, but the result must be a valid collection. */
 export async function burst(play: Play, { collection: index, writes }: Of<'burst'>): Promise<void> {
-  const collection = play.model.collections.get(play.idOf(index));
+  const collection = play.model.collections.get(play.createdId(index));
   if (!collection) return;
   const before = await readCollection(play.target.sql, collection.id);
   const started = Math.floor(Date.now() / 1000);
   // Waits for all of them, even if one was interrupted: none may overlap with the next case.
-  const written = await Promise.allSettled(writes.map((write, i) => writeOf(play, collection.id, write, i)));
+  const written = await Promise.allSettled(
+    writes.map((write, i) => sendWrite(play, collection.id, write, i)),
+  );
   for (const one of written) if (one.status === 'rejected') throw one.reason;
   const after = await readCollection(play.target.sql, collection.id);
   const games = new Set(after.entries.map(({ game_id }) => game_id));
@@ -130,7 +132,7 @@ export async function burst(play: Play, { collection: index, writes }: Of<'burst
   });
 }
 
-async function writeOf(
+async function sendWrite(
   play: Play,
   id: number,
   { user, ...write }: Write & { user: number },

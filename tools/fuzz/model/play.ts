@@ -111,7 +111,7 @@ export class Play {
     fields: Fields = {},
     more: Record<string, string> = {},
   ): Promise<About | undefined> {
-    const id = this.idOf(index);
+    const id = this.createdId(index);
     const path = { collection_id: String(id), ...more };
     const received = await this.call({ user, operation, path, fields, place });
     const collection = this.model.collections.get(id);
@@ -227,7 +227,7 @@ export class Play {
     if (!isDeepStrictEqual(given, expected)) this.fail(operation, 'has another entry', received, expected);
   }
 
-  idOf(index: number): number {
+  createdId(index: number): number {
     return this.model.made[index] ?? NOBODYS;
   }
 

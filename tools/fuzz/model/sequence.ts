@@ -44,7 +44,7 @@ export async function runSequence(target: Target, tenant: Tenant, steps: Step[])
 async function checkEverything(play: Play): Promise<void> {
   play.retryKey = undefined;
   for (const index of play.model.made.keys()) {
-    const collection = play.model.collections.get(play.idOf(index));
+    const collection = play.model.collections.get(play.createdId(index));
     const user = collection ? collection.user_id - play.tenant.base : 1;
     await read(play, { user, collection: index });
     play.changeReplica();

@@ -94,7 +94,7 @@ class StoreController {
     @Query() { page, per_page }: PageQuery,
     @CurrentKey() key: ApiKey,
   ) {
-    const entries = await this.store.entriesOf(key.user_id, id, page, per_page);
+    const entries = await this.store.collectionGames(key.user_id, id, page, per_page);
     return { page, per_page, collection_games: entries.map((entry) => answered(EntryResponse, entry)) };
   }
 }

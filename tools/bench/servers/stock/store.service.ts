@@ -68,9 +68,9 @@ export class StoreService {
     return collection;
   }
 
-  async entriesOf(user_id: number, collection_id: number, page: number, per_page: number) {
+  async collectionGames(user_id: number, collection_id: number, page: number, per_page: number) {
     await this.collection(user_id, collection_id);
-    const addresses = await this.addressesOf(user_id);
+    const addresses = await this.verifiedEmails(user_id);
     const entries = await this.entries
       .createQueryBuilder('e')
       .innerJoinAndSelect('e.game', 'g')
@@ -135,7 +135,7 @@ export class StoreService {
   }
 
   private async hasKey(user_id: number, game_id: number): Promise<boolean> {
-    const addresses = await this.addressesOf(user_id);
+    const addresses = await this.verifiedEmails(user_id);
     const has = 'IN (:...addresses)';
     return this.keys
       .createQueryBuilder('k')
@@ -147,7 +147,7 @@ export class StoreService {
       .getExists();
   }
 
-  private async addressesOf(user_id: number) {
+  private async verifiedEmails(user_id: number) {
     const verified = await this.emails.find({ where: { user_id, verified: true } });
     return verified.length > 0 ? verified.map(({ email }) => email) : [''];
   }
