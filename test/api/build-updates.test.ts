@@ -28,7 +28,7 @@ import { theApp, theClock, useStore } from '../support/app';
 import { failure, send } from '../support/http';
 import { make, useGame } from '../support/make';
 import { sql } from '../support/sql';
-import { zipOf } from '../support/zip-archives';
+import { createZip } from '../support/zip-archives';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-updates-'));
 useStore({ FILES_DIR: join(folder, 'files'), BUILD_DIR: join(folder, 'builds') });
@@ -47,7 +47,7 @@ const store = useGame();
 let number = 0;
 
 const contentsOf = (tree: Record<string, Buffer>) =>
-  zipOf(Object.entries(tree).map(([name, content]) => ({ name, content })));
+  createZip(Object.entries(tree).map(([name, content]) => ({ name, content })));
 
 /** Stores a build as `files put` does. */
 async function put(bytes: Buffer, filename = 'sun.zip', channel_name = 'windows'): Promise<Stored> {

@@ -1,7 +1,7 @@
 import { hashApiKey, newApiKey } from '../../src/auth/keys/api-key';
 import { ApiKeyUses } from '../../src/auth/keys/api-key-uses';
 import { Replicas } from '../support/replicas';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 import { PEPPER, theClock, useStore } from '../support/app';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
@@ -59,7 +59,7 @@ describe('a key that two replicas cache', () => {
     theClock().advance(699);
     for (const app of replicas.apps)
       expect(
-        await statementsOf(async () => expect(await responses()).toEqual(both(good('profile:me'))), app),
+        await recordStatements(async () => expect(await responses()).toEqual(both(good('profile:me'))), app),
       ).toEqual([]);
     theClock().advance(1);
     expect(await responses()).toEqual(both(response));
@@ -94,7 +94,7 @@ describe('a key that two replicas cache', () => {
     await flush();
     expect(await secondsSince()).toBeLessThan(20);
     await usedBefore(30);
-    expect(await statementsOf(responses)).toEqual([]);
+    expect(await recordStatements(responses)).toEqual([]);
     await flush();
     expect(await secondsSince()).toBeGreaterThan(29);
     await usedBefore(61);

@@ -16,7 +16,7 @@ import { logged, openApp, PEPPER, theApp, theClock, useStore } from '../support/
 import { type HttpResponse, failure, ok, send } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 import { until } from '../support/time';
 import { forge } from '../support/tokens';
 import { ROOT_SCOPES } from '../../src/auth/access/scopes';
@@ -166,11 +166,11 @@ describe('API keys', () => {
     const swapped = `gw_${key[4]}${key[3]}${key.slice(5)}`;
     for (const one of [wrong, swapped].filter((mistyped) => mistyped !== key))
       expect(
-        await statementsOf(async () =>
+        await recordStatements(async () =>
           expect(await anonymous.with(one).get('/profile')).toEqual(failure(401, 'invalid key')),
         ),
       ).toEqual([]);
-    expect(await statementsOf(() => anonymous.with(key).get('/profile'))).toEqual(['live_api_keys']);
+    expect(await recordStatements(() => anonymous.with(key).get('/profile'))).toEqual(['live_api_keys']);
   });
 
   test.each(['my-test-key', 'a', 'gw_short', 'with.one.dot.more', 'ключ🔑', 'Ümläut', 'x'.repeat(512)])(
@@ -191,13 +191,13 @@ describe('API keys', () => {
 
   test('take one statement for the first request and none while cached', async () => {
     const { owner } = await actors();
-    expect(await statementsOf(() => owner.get('/profile'))).toEqual(['live_api_keys', 'user']);
-    expect(await statementsOf(() => owner.get('/profile'))).toEqual(['user']);
+    expect(await recordStatements(() => owner.get('/profile'))).toEqual(['live_api_keys', 'user']);
+    expect(await recordStatements(() => owner.get('/profile'))).toEqual(['user']);
   });
 
   test('share one lookup between concurrent requests', async () => {
     const { owner } = await actors();
-    const names = await statementsOf(() =>
+    const names = await recordStatements(() =>
       Promise.all(Array.from({ length: 20 }, () => owner.get('/credentials/info'))),
     );
     expect(names.length).toBeLessThan(5);
@@ -208,7 +208,7 @@ describe('API keys', () => {
     const many = await Promise.all(
       Array.from({ length: 20 }, async () => owner.with(await make.key({ owner }))),
     );
-    const names = await statementsOf(() =>
+    const names = await recordStatements(() =>
       Promise.all(
         many.map(async (one, i) =>
           expect(await (i % 2 ? one : one.with('wrong')).get('/credentials/info')).toEqual(
@@ -247,7 +247,7 @@ describe('API keys', () => {
     const token = await forge({ sub: owner.id, expires_in: -59 });
     expect((await info(token)).status).toBe(200);
     theClock().advance(499);
-    expect(await statementsOf(() => info(token))).toEqual([]);
+    expect(await recordStatements(() => info(token))).toEqual([]);
     theClock().advance(1);
     expect(await info(token)).toMatchObject(failure(401, 'token expired'));
   });
@@ -394,8 +394,8 @@ describe('revocation', () => {
       theClock().advance(1);
       expect(await there()).toBe(401);
       // Two replicas in one process, each with its own connections to the database.
-      expect(await statementsOf(() => there(), other)).toEqual(['live_api_keys']);
-      expect(await statementsOf(() => there(), theApp())).toEqual([]);
+      expect(await recordStatements(() => there(), other)).toEqual(['live_api_keys']);
+      expect(await recordStatements(() => there(), theApp())).toEqual([]);
     } finally {
       await other.close();
     }

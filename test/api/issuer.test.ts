@@ -3,7 +3,7 @@ import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { Settings } from '../../src/platform/config/settings';
 import { ServiceUrl } from '../../src/platform/server/service-url';
 import { Server } from '../../src/server';
-import { authorize, application, pkce, queryOf, useOauth, user } from '../support/oauth';
+import { authorize, application, pkce, parseQuery, useOauth, user } from '../support/oauth';
 import { sendRaw } from '../support/raw';
 import { baseUrl, databaseUrl, openApp, theApp } from '../support/app';
 import { send } from '../support/http';
@@ -29,7 +29,7 @@ const askEvil = (method: string, path: string, body = '') =>
 test('the issuer is the same in metadata, OAuth responses, JWTs and pages', async () => {
   expect(await issuerOf()).toBe(baseUrl());
   const location = await authorize((await application()).codeRequest(pkce().code_challenge));
-  expect(queryOf(location).iss).toBe(baseUrl());
+  expect(parseQuery(location).iss).toBe(baseUrl());
   expect(decodeJwt((await tokenOf()).key)).toMatchObject({ iss: baseUrl(), aud: baseUrl() });
   const home = await send('GET', '/developers', { headers: { accept: 'text/html' } });
   expect(home.text).toContain(`curl ${baseUrl()}/`);

@@ -2,13 +2,13 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { decodeJwt } from 'jose';
 import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
 import { TokensService } from '../../src/auth/jwt/tokens.service';
-import { browserOf } from '../support/browser';
+import { signInBrowser } from '../support/browser';
 import { type Actor } from '../support/actor';
 import { baseUrl, openApp, theApp, theClock, useStore } from '../support/app';
 import { failure } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 import { until } from '../support/time';
 import { forge } from '../support/tokens';
 
@@ -91,7 +91,7 @@ describe('works on another replica', () => {
 });
 
 test('is available to users under “Connected apps” and recorded as an audit event', async () => {
-  const browser = await browserOf(player);
+  const browser = await signInBrowser(player);
   const token = await launch(player);
   expect((await profile(token)).status).toBe(200);
   await browser.get(ACCESS);
@@ -110,6 +110,6 @@ test('forgets cached JWTs and keeps cached keys', async () => {
   theClock().stop();
   for (const one of [jwt, key]) expect((await profile(one)).status).toBe(200);
   await revokeAll();
-  expect(await statementsOf(() => profile(key))).toEqual(['user']);
-  expect(await statementsOf(() => profile(jwt))).toEqual(['live_user_of_token', 'user']);
+  expect(await recordStatements(() => profile(key))).toEqual(['user']);
+  expect(await recordStatements(() => profile(jwt))).toEqual(['live_user_of_token', 'user']);
 });

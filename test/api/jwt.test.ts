@@ -27,8 +27,8 @@ import { type HttpResponse, failure, ok, send } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
-import { statementsOf } from '../support/statements';
-import { claimsOf, forge } from '../support/tokens';
+import { recordStatements } from '../support/statements';
+import { buildClaims, forge } from '../support/tokens';
 
 useStore({ RATE_LIMIT: 'off', PUBLIC_URL: 'https://api.gamewharf.example' });
 
@@ -229,7 +229,7 @@ describe('invalid JWTs', () => {
   const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
   async function unsigned(header: Record<string, unknown>, signature: (text: string) => string) {
-    const text = `${base64(header)}.${base64(claimsOf({ sub: owner.id }))}`;
+    const text = `${base64(header)}.${base64(buildClaims({ sub: owner.id }))}`;
     return `${text}.${signature(text)}`;
   }
   const kid = async () => (await published())[0]!.kid;
@@ -338,7 +338,7 @@ describe('invalid JWTs', () => {
     for (const hostile of [`${good}A`, `A${good}`, good.slice(1), [good], 1, null]) {
       const header = { alg: 'EdDSA', typ: 'JWT', kid: hostile };
       const token = await unsigned(header, signedBy(stranger.privateKey));
-      expect(await statementsOf(async () => expect(await info(token)).toEqual(invalid))).toEqual([]);
+      expect(await recordStatements(async () => expect(await info(token)).toEqual(invalid))).toEqual([]);
     }
   });
 
@@ -369,7 +369,7 @@ describe('invalid JWTs', () => {
 
   test('tampered with', async () => {
     const [header, , signature] = (await by()).split('.');
-    const claims = base64(claimsOf({ sub: owner.id, scope: 'profile collection game' }));
+    const claims = base64(buildClaims({ sub: owner.id, scope: 'profile collection game' }));
     expect(await info(`${header}.${claims}.${signature}`)).toEqual(invalid);
     const good = await by();
     expect(await info(`${good.slice(0, -4)}AAAA`)).toEqual(invalid);
@@ -402,7 +402,7 @@ describe('invalid JWTs', () => {
   test('ignores a payload without game_id or with a prototype', async () => {
     const { kid: id, privateKey } = await signingKeys().signer(60);
     const claims = JSON.parse(
-      JSON.stringify(claimsOf({ sub: owner.id })).replace('{', '{"__proto__":{"scope":"game"},'),
+      JSON.stringify(buildClaims({ sub: owner.id })).replace('{', '{"__proto__":{"scope":"game"},'),
     ) as Record<string, unknown>;
     const token = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT', kid: id })
@@ -565,7 +565,7 @@ describe('signing keys', () => {
     const kids = Array.from({ length: 100 }, (_, i) => String(i).padStart(43, 'x'));
     const found: unknown[] = [];
     const verify = async (kid: string) => found.push(await signingKeys().verifier(kid));
-    expect(await statementsOf(() => Promise.all(kids.map(verify)))).toEqual(['signing_keys']);
+    expect(await recordStatements(() => Promise.all(kids.map(verify)))).toEqual(['signing_keys']);
     expect(found).toEqual(kids.map(() => undefined));
   });
 
@@ -615,8 +615,11 @@ describe('signing keys', () => {
   test('are loaded for the first token only', async () => {
     const { owner } = await actors();
     const other = await replica();
-    expect(await statementsOf(() => issue(other, owner.id), other)).toEqual(['signing_keys', 'select users']);
-    expect(await statementsOf(() => issue(other, owner.id), other)).toEqual(['select users']);
+    expect(await recordStatements(() => issue(other, owner.id), other)).toEqual([
+      'signing_keys',
+      'select users',
+    ]);
+    expect(await recordStatements(() => issue(other, owner.id), other)).toEqual(['select users']);
     await other.close();
   });
 
@@ -625,7 +628,7 @@ describe('signing keys', () => {
     const other = await replica();
     const token = await issue(other, owner.id);
     const verified = async () => expect(await statusAt(other, token)).toBe(200);
-    expect(await statementsOf(verified, other)).toEqual(['live_user_of_token']);
+    expect(await recordStatements(verified, other)).toEqual(['live_user_of_token']);
     await other.close();
   });
 

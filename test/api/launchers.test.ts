@@ -4,7 +4,7 @@ import { get as httpGet, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
-import { type Browser, browserOf, cookieOf } from '../support/browser';
+import { type Browser, signInBrowser, cookieHeaders } from '../support/browser';
 import { application, authorize, authorizePath, pkce } from '../support/oauth';
 import { S3Double } from '../support/s3';
 import { type Actor } from '../support/actor';
@@ -216,7 +216,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
 
   beforeAll(async () => {
     ({ owner, stranger: player } = await actors());
-    browser = await browserOf(player);
+    browser = await signInBrowser(player);
     game = await make.game({ owner, min_price: 500 });
     key = await make.downloadKey({ game, user_id: player.id, account_id: player.id });
     const stored = { file_key: FILE_KEY, size: CONTENT.length, md5_hash: md5Of(CONTENT) };
@@ -229,7 +229,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
   async function signedIn(client: Client, scope: string, ...meanings: string[]): Promise<Program> {
     const app = await application({ scopes: ['profile', 'collection', 'game'] });
     const path = authorizePath(app.codeRequest(pkce().code_challenge, { scope }));
-    record(client, { method: 'GET', path, headers: cookieOf(browser) });
+    record(client, { method: 'GET', path, headers: cookieHeaders(browser) });
     await browser.get(path);
     for (const meaning of meanings) expect(browser.words).toContain(meaning);
     const { key: token } = await app.tokensFor({ scope }, browser);

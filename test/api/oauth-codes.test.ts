@@ -4,12 +4,12 @@ import {
   application,
   browser,
   CALLBACK,
-  challengeOf,
+  codeChallenge,
   DEVICE_GRANT,
   form,
   appWithGrant,
   pkce,
-  queryOf,
+  parseQuery,
   oauthError,
   type Tokens,
   useOauth,
@@ -17,7 +17,7 @@ import {
   isAccepted,
   OauthClient,
 } from '../support/oauth';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 import { openConnections } from '../support/pool';
 import { theApp } from '../support/app';
 import { send } from '../support/http';
@@ -55,7 +55,7 @@ describe('response_type=code', () => {
 
   test('RFC 6749 4.1.2: returns the state unchanged', async () => {
     const { code_challenge } = pkce();
-    expect(queryOf(await authorize((await application()).codeRequest(code_challenge))).state).toBe(
+    expect(parseQuery(await authorize((await application()).codeRequest(code_challenge))).state).toBe(
       's t&a=te',
     );
   });
@@ -70,7 +70,7 @@ describe('response_type=code', () => {
   test('RFC 7636 4.4.1: requires a challenge', async () => {
     const { code_challenge: _, ...fields } = (await appWithGrant()).codeRequest('');
     const { location } = await browser.get(authorizePath(fields));
-    expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 's t&a=te' });
+    expect(parseQuery(location)).toMatchObject({ error: 'invalid_request', state: 's t&a=te' });
   });
 
   test.each([
@@ -82,12 +82,12 @@ describe('response_type=code', () => {
     const { location } = await browser.get(
       authorizePath((await appWithGrant()).codeRequest(code_challenge, more)),
     );
-    expect(queryOf(location)).toMatchObject({ error: 'invalid_request' });
+    expect(parseQuery(location)).toMatchObject({ error: 'invalid_request' });
   });
 
   test('RFC 7636 4.2: rejects a challenge that is not S256', async () => {
     const { location } = await browser.get(authorizePath((await appWithGrant()).codeRequest('short')));
-    expect(queryOf(location)).toMatchObject({ error: 'invalid_request' });
+    expect(parseQuery(location)).toMatchObject({ error: 'invalid_request' });
   });
 
   test('RFC 7636 4.6: rejects another verifier', async () => {
@@ -99,7 +99,7 @@ describe('response_type=code', () => {
   test('RFC 7636 4.6: rejects the challenge as verifier', async () => {
     const client = await application();
     const { code_challenge } = pkce();
-    const { code } = queryOf(await authorize(client.codeRequest(code_challenge)));
+    const { code } = parseQuery(await authorize(client.codeRequest(code_challenge)));
     expect(await client.exchange(code!, code_challenge)).toMatchObject(oauthError('invalid_grant'));
   });
 
@@ -123,7 +123,7 @@ describe('response_type=code', () => {
     ['an invalid trailing character', `${'x'.repeat(43)}!`, 'invalid_grant'],
   ])('RFC 7636 4.1: rejects a verifier with %s even if it matches', async (_, verifier, error) => {
     const client = await application();
-    const { code } = queryOf(await authorize(client.codeRequest(challengeOf(verifier))));
+    const { code } = parseQuery(await authorize(client.codeRequest(codeChallenge(verifier))));
     expect(await client.exchange(code!, verifier)).toMatchObject(oauthError(error));
   });
 
@@ -131,7 +131,7 @@ describe('response_type=code', () => {
     'RFC 7636 4.1: accepts the verifier %s',
     async (verifier) => {
       const client = await application();
-      const { code } = queryOf(await authorize(client.codeRequest(challengeOf(verifier))));
+      const { code } = parseQuery(await authorize(client.codeRequest(codeChallenge(verifier))));
       expect((await client.exchange(code!, verifier)).status).toBe(200);
     },
   );
@@ -139,7 +139,7 @@ describe('response_type=code', () => {
   test('RFC 7636 appendix B: accepts the example', async () => {
     const client = await application();
     const fields = client.codeRequest('E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM');
-    const { code } = queryOf(await authorize(fields));
+    const { code } = parseQuery(await authorize(fields));
     const { status } = await client.exchange(code!, 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk');
     expect(status).toBe(200);
   });
@@ -193,7 +193,7 @@ describe('response_type=code', () => {
     const { access_token } = (await client.exchange(code, code_verifier)).body as Tokens;
     const otherUser = await make.user();
     const ask = () =>
-      statementsOf(async () => expect((await otherUser.get('/credentials/info')).status).toBe(200));
+      recordStatements(async () => expect((await otherUser.get('/credentials/info')).status).toBe(200));
     await ask();
     expect(await isAccepted(access_token)).toBe(true);
     expect(await client.exchange(code, code_verifier)).toMatchObject(oauthError('invalid_grant'));

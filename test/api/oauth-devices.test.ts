@@ -1,6 +1,6 @@
 import crypto from 'node:crypto';
 import { Database } from '../../src/platform/database/database';
-import { browserOf, cookieOf } from '../support/browser';
+import { signInBrowser, cookieHeaders } from '../support/browser';
 import {
   application,
   browser,
@@ -169,7 +169,7 @@ describe('the device grant', () => {
   test('RFC 8628 3.5: returns access_denied when the user cancels', async () => {
     const client = await application();
     const { device_code, user_code } = await client.device();
-    const other = await browserOf(await make.user());
+    const other = await signInBrowser(await make.user());
     const late = await decisionForms(other, user_code);
     await decide(user_code, 'Cancel');
     expect((await browser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
@@ -185,7 +185,7 @@ describe('the device grant', () => {
     const client = await application();
     const { user_code } = await client.device();
     const users = [await make.user(), await make.user()];
-    const browsers = await Promise.all(users.map((user) => browserOf(user)));
+    const browsers = await Promise.all(users.map((user) => signInBrowser(user)));
     const decisions = await Promise.all(browsers.map((one) => decisionForms(one, user_code)));
     const responses = await theApp()
       .get(Database)
@@ -289,7 +289,7 @@ describe('the device grant', () => {
   test('RFC 8628 3.3: ignores a cancellation after approval', async () => {
     const client = await application();
     const { device_code, user_code } = await client.device();
-    const other = await browserOf(await make.user());
+    const other = await signInBrowser(await make.user());
     const late = await decisionForms(other, user_code);
     await decide(user_code, 'Allow');
     for (const decision of late) expect((await other.post('/user/oauth/device', decision)).status).toBe(404);
@@ -298,7 +298,7 @@ describe('the device grant', () => {
   });
 
   test('RFC 8628 5.1: limits failed attempts at codes', async () => {
-    const attacker = await browserOf(await make.user());
+    const attacker = await signInBrowser(await make.user());
     for (let i = 0; i < 5; i++)
       expect((await attacker.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(404);
     expect((await attacker.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(429);
@@ -314,7 +314,7 @@ describe('the device grant', () => {
 
   test('RFC 8628 5.1: does not reset failed attempts after a correct code', async () => {
     const attacker = await make.user();
-    const attackerBrowser = await browserOf(attacker);
+    const attackerBrowser = await signInBrowser(attacker);
     const client = await application();
     for (let i = 0; i < 4; i++) {
       expect((await attackerBrowser.get(WRONG)).status).toBe(404);
@@ -330,8 +330,8 @@ describe('the device grant', () => {
 
   test('RFC 8628 5.1: limits concurrent failed attempts', async () => {
     const attacker = await make.user();
-    const attackerBrowser = await browserOf(attacker);
-    const attempt = () => send('GET', WRONG, { headers: cookieOf(attackerBrowser) });
+    const attackerBrowser = await signInBrowser(attacker);
+    const attempt = () => send('GET', WRONG, { headers: cookieHeaders(attackerBrowser) });
     // The next failure blocks for a minute; the first five only for a second, which requests take on a busy machine.
     await sql(
       `INSERT INTO attempts (subject, failures, blocked_until, expires_at)
@@ -354,7 +354,7 @@ describe('the device grant', () => {
     const ask = async (path: string, headers: Record<string, string>) =>
       (await fetch(url + path, { headers, redirect: 'manual' })).status;
     const attacker = await make.user();
-    const attackerBrowser = await browserOf(attacker);
+    const attackerBrowser = await signInBrowser(attacker);
     expect((await attackerBrowser.get(WRONG)).status).toBe(404);
     const statuses = await theApp()
       .get(Database)
@@ -362,7 +362,7 @@ describe('the device grant', () => {
         await db.query('SELECT FROM attempts WHERE subject = sha256($1::bytea) FOR UPDATE', [
           Buffer.from(`device code by ${attacker.id}`),
         ]);
-        const attempts = Array.from({ length: 6 }, () => ask(WRONG, cookieOf(attackerBrowser)));
+        const attempts = Array.from({ length: 6 }, () => ask(WRONG, cookieHeaders(attackerBrowser)));
         await untilBlocked();
         const other = await ask('/profile', user.headers);
         return { other, attempts };
@@ -374,7 +374,7 @@ describe('the device grant', () => {
 
   test('RFC 8628 5.1: does not count an attempt that the database could not check', async () => {
     const attacker = await make.user();
-    const attackerBrowser = await browserOf(attacker);
+    const attackerBrowser = await signInBrowser(attacker);
     await attackerBrowser.get(WRONG);
     await sql('ALTER TABLE oauth_device_requests RENAME TO away');
     for (let i = 0; i < 6; i++) expect((await attackerBrowser.get(WRONG)).status).toBe(500);
@@ -386,7 +386,10 @@ describe('the device grant', () => {
   test('RFC 8628 5.1: accepts decisions only for codes shown in the same session', async () => {
     const client = await application();
     const [shown, guessed] = [await client.device(), await client.device()];
-    const [victim, attacker] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    const [victim, attacker] = [
+      await signInBrowser(await make.user()),
+      await signInBrowser(await make.user()),
+    ];
     const [yes, no] = await decisionForms(victim, shown.user_code);
     const [stolen] = await decisionForms(attacker, guessed.user_code);
     await victim.get(`/user/oauth/device?code=${shown.user_code}`);
@@ -406,7 +409,7 @@ describe('the device grant', () => {
   test('RFC 8628 5.4: tells the second of two users with one code that it was used', async () => {
     const client = await application();
     const { device_code, user_code } = await client.device();
-    const [one, other] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    const [one, other] = [await signInBrowser(await make.user()), await signInBrowser(await make.user())];
     const [[first], [second]] = [await decisionForms(one, user_code), await decisionForms(other, user_code)];
     expect((await one.post('/user/oauth/device', first!)).status).toBe(200);
     expect((await other.post('/user/oauth/device', second!)).status).toBe(404);
@@ -428,7 +431,7 @@ describe('the device grant', () => {
     const client = await application();
     const { device_code, user_code } = await client.device();
     await decide(user_code, 'Allow');
-    const other = await browserOf(await make.user());
+    const other = await signInBrowser(await make.user());
     expect((await other.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
     const { body } = await form('/oauth/token', {
       grant_type: DEVICE_GRANT,

@@ -1,14 +1,14 @@
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { hashApiKey } from '../../src/auth/keys/api-key';
 import { CredentialCache } from '../../src/auth/keys/credential-cache';
-import { browserOf, cookieOf } from '../support/browser';
+import { signInBrowser, cookieHeaders } from '../support/browser';
 import {
   ACCESS,
   authorizePath,
   authorize,
   application,
   browser,
-  fragmentOf,
+  parseFragment,
   appWithGrant,
   OOB,
   pkce,
@@ -29,7 +29,7 @@ describe('response_type=token', () => {
   test('RFC 6749 4.2.2: returns the token in the fragment with its type, scope and state', async () => {
     const location = await authorize((await application()).tokenRequest({ state: 'a b&c=d#e' }));
     expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=gw_\w+&state=/);
-    expect(fragmentOf(location)).toMatchObject({
+    expect(parseFragment(location)).toMatchObject({
       token_type: 'bearer',
       scope: 'profile:me',
       state: 'a b&c=d#e',
@@ -38,7 +38,7 @@ describe('response_type=token', () => {
 
   test('RFC 6749 7: returns a key that permits only what was granted', async () => {
     const client = await application();
-    const { access_token } = fragmentOf(await authorize(client.tokenRequest()));
+    const { access_token } = parseFragment(await authorize(client.tokenRequest()));
     expect(await isAccepted(access_token!)).toBe(true);
     expect(await user.with(access_token).get('/credentials/info')).toEqual({
       status: 200,
@@ -50,17 +50,17 @@ describe('response_type=token', () => {
   test('RFC 9700 2.1.2: can be disabled by an app', async () => {
     const client = await appWithGrant({ implicit_allowed: false });
     const { location } = await browser.get(authorizePath(client.tokenRequest()));
-    expect(fragmentOf(location)).toMatchObject({ error: 'unauthorized_client', state: 'xyz' });
+    expect(parseFragment(location)).toMatchObject({ error: 'unauthorized_client', state: 'xyz' });
   });
 
   test('RFC 6749 4.2.2: returns no refresh token', async () => {
-    expect(fragmentOf(await authorize((await application()).tokenRequest()))).not.toHaveProperty(
+    expect(parseFragment(await authorize((await application()).tokenRequest()))).not.toHaveProperty(
       'refresh_token',
     );
   });
 
   const tokenFor = async (client: OauthClient, by = browser) =>
-    fragmentOf(await authorize(client.tokenRequest(), by)).access_token!;
+    parseFragment(await authorize(client.tokenRequest(), by)).access_token!;
   const liveKeysOf = (client: OauthClient) =>
     sql(
       `SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id
@@ -70,7 +70,7 @@ describe('response_type=token', () => {
 
   test('replaces the previous token of the same app and user at once', async () => {
     const [client, another] = [await application(), await application()];
-    const other = await browserOf(await make.user());
+    const other = await signInBrowser(await make.user());
     const others = [await tokenFor(another), await tokenFor(client, other)];
     const { access_token: exchanged } = await client.tokensFor();
     const first = await tokenFor(client);
@@ -87,12 +87,12 @@ describe('response_type=token', () => {
       const locations = await Promise.all(
         Array.from({ length: 6 }, async () => {
           const { headers } = await send('GET', authorizePath(client.tokenRequest()), {
-            headers: cookieOf(browser),
+            headers: cookieHeaders(browser),
           });
           return headers.get('location')!;
         }),
       );
-      const good = await Promise.all(locations.map((one) => isAccepted(fragmentOf(one).access_token!)));
+      const good = await Promise.all(locations.map((one) => isAccepted(parseFragment(one).access_token!)));
       expect(good.filter(Boolean)).toHaveLength(1);
       expect(await liveKeysOf(client)).toHaveLength(1);
     }
@@ -142,7 +142,7 @@ describe('response_type=token', () => {
     expect(status).toBe(200);
     expect(await liveKeysOf(client)).toEqual([]);
     await browser.submit('/user/oauth', {}, 'Allow');
-    expect(fragmentOf(browser.page.location)).toHaveProperty('access_token');
+    expect(parseFragment(browser.page.location)).toHaveProperty('access_token');
     expect((await browser.get(authorizePath(client.tokenRequest()))).status).toBe(303);
     expect((await browser.get(authorizePath(client.codeRequest(pkce().code_challenge)))).status).toBe(303);
   });

@@ -10,11 +10,11 @@ import {
   DEVICE_GRANT,
   type Fields,
   form,
-  fragmentOf,
+  parseFragment,
   appWithGrant,
   isAccepted,
   pkce,
-  queryOf,
+  parseQuery,
   oauthError,
   type Tokens,
   useOauth,
@@ -42,7 +42,7 @@ beforeAll(async () => {
 describe('unknown scopes', () => {
   test('are left out of a request, and the response lists the granted ones', async () => {
     const scope = 'profile:me shop:buy openid profile:you';
-    const token = fragmentOf(await authorize((await application()).tokenRequest({ scope })));
+    const token = parseFragment(await authorize((await application()).tokenRequest({ scope })));
     expect(token.scope).toBe('profile:me');
     const client = await application();
     const tokens = await client.tokensFor({ scope });
@@ -66,7 +66,7 @@ describe('unknown scopes', () => {
     const client = await appWithGrant();
     for (const scope of ['shop:buy', '']) {
       const { location } = await browser.get(authorizePath(client.tokenRequest({ scope })));
-      expect(fragmentOf(location)).toMatchObject({ error: 'invalid_scope', state: 'xyz' });
+      expect(parseFragment(location)).toMatchObject({ error: 'invalid_scope', state: 'xyz' });
       expect(await form('/oauth/device', { client_id: client.id, scope })).toMatchObject(
         oauthError('invalid_scope'),
       );
@@ -80,7 +80,7 @@ describe('unknown scopes', () => {
   test('do not excuse a known scope that is not registered', async () => {
     const client = await appWithGrant();
     const { location } = await browser.get(authorizePath(client.tokenRequest({ scope: 'game shop:buy' })));
-    expect(fragmentOf(location)).toMatchObject({ error: 'invalid_scope' });
+    expect(parseFragment(location)).toMatchObject({ error: 'invalid_scope' });
   });
 
   test('are rejected by a strict service', async () => {
@@ -97,17 +97,17 @@ describe('no response_type', () => {
   test('means token for an app that uses the implicit flow', async () => {
     const client = await application();
     const location = await authorize(without(client.tokenRequest()));
-    expect(fragmentOf(location)).toMatchObject({ token_type: 'bearer', scope: 'profile:me' });
+    expect(parseFragment(location)).toMatchObject({ token_type: 'bearer', scope: 'profile:me' });
     expect((await browser.get(authorizePath(without(client.tokenRequest())))).status).toBe(303);
     await browser.get(authorizePath(without((await application()).tokenRequest())));
     const canceled = await browser.submit('/user/oauth', {}, 'Cancel');
-    expect(fragmentOf(canceled.location)).toMatchObject({ error: 'access_denied' });
+    expect(parseFragment(canceled.location)).toMatchObject({ error: 'access_denied' });
   });
 
   test('is an error for any other app', async () => {
     const client = await appWithGrant({ implicit_allowed: false });
     const { location } = await browser.get(authorizePath(without(client.tokenRequest())));
-    expect(queryOf(location)).toMatchObject({
+    expect(parseQuery(location)).toMatchObject({
       error: 'invalid_request',
       error_description: 'response_type is missing',
     });
@@ -118,7 +118,7 @@ describe('no response_type', () => {
     const { code_verifier, code_challenge } = pkce();
     const location = await authorize(client.codeRequest(code_challenge));
     expect(location).toContain(`${CALLBACK}?code=`);
-    expect((await client.exchange(queryOf(location).code!, code_verifier)).status).toBe(200);
+    expect((await client.exchange(parseQuery(location).code!, code_verifier)).status).toBe(200);
   });
 
   test('is rejected by a strict service', async () => {
@@ -201,7 +201,7 @@ describe('scopes of launchers and upload tools', () => {
     ['wharf', 'game:edit:builds game:view:uploads profile:games'],
   ])('expands %s to %s, shown on the consent page and in the token', async (scope, real) => {
     const client = await application({ scopes: ['profile', 'collection', 'game'] });
-    const token = fragmentOf(await authorize(client.tokenRequest({ scope })));
+    const token = parseFragment(await authorize(client.tokenRequest({ scope })));
     expect(token.scope).toBe(real);
     expect((await client.tokensFor({ scope })).scope).toBe(real);
   });

@@ -1,4 +1,4 @@
-import { Browser, browserOf } from '../support/browser';
+import { Browser, signInBrowser } from '../support/browser';
 import {
   authorizePath,
   authorize,
@@ -7,11 +7,11 @@ import {
   browser,
   CALLBACK,
   type Fields,
-  fragmentOf,
+  parseFragment,
   appWithGrant,
   OOB,
   pkce,
-  queryOf,
+  parseQuery,
   useOauth,
   OauthClient,
 } from '../support/oauth';
@@ -39,7 +39,7 @@ describe('GET /user/oauth', () => {
     const stranger = new Browser();
     await stranger.get(path);
     await stranger.follow();
-    expect(stranger.fieldsOf('/login').return_to).toBe(path);
+    expect(stranger.formFields('/login').return_to).toBe(path);
   });
 
   test.each([
@@ -117,7 +117,7 @@ describe('GET /user/oauth', () => {
     const fields = (await application()).tokenRequest({ redirect_uri: '', state: '' });
     const location = await authorize(fields);
     expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
-    expect(fragmentOf(location)).not.toHaveProperty('state');
+    expect(parseFragment(location)).not.toHaveProperty('state');
   });
 
   test('RFC 9700 4.1: does not redirect to a registered URI that runs script', async () => {
@@ -174,13 +174,13 @@ describe('GET /user/oauth', () => {
     const client = await appWithGrant();
     const { response_type: _, ...fields } = client.tokenRequest();
     const { location } = await browser.get(authorizePath(fields));
-    expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 'xyz' });
+    expect(parseQuery(location)).toMatchObject({ error: 'invalid_request', state: 'xyz' });
   });
 
   test('RFC 6749 3.1.1: rejects an unknown response_type', async () => {
     const client = await appWithGrant();
     const { location } = await browser.get(authorizePath(client.tokenRequest({ response_type: 'id_token' })));
-    expect(queryOf(location)).toMatchObject({ error: 'unsupported_response_type', state: 'xyz' });
+    expect(parseQuery(location)).toMatchObject({ error: 'unsupported_response_type', state: 'xyz' });
   });
 
   test('RFC 9700 4.11.2: redirects to no app before sign-in, not even with an error', async () => {
@@ -202,7 +202,7 @@ describe('GET /user/oauth', () => {
     const forged = { ...client.tokenRequest(), decision: 'allow' };
     expect((await browser.post('/user/oauth', forged)).status).toBe(403);
     await browser.get(authorizePath(client.tokenRequest()));
-    const fields = { ...browser.fieldsOf('/user/oauth', 'Allow') };
+    const fields = { ...browser.formFields('/user/oauth', 'Allow') };
     expect((await browser.post('/user/oauth', fields, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client.id])).toEqual([]);
   });
@@ -283,7 +283,7 @@ describe('GET /user/oauth', () => {
       expect(await isTold()).toBeUndefined();
       await client.codeFor();
       expect(await isTold()).toMatch(new RegExp(`^${CALLBACK}[?#]error=${error}&`));
-      expect(await isTold(await browserOf(await make.user()))).toBeUndefined();
+      expect(await isTold(await signInBrowser(await make.user()))).toBeUndefined();
       await sql('UPDATE oauth_grants SET revoked_at = now() WHERE client_id = $1', [client.id]);
       expect(await isTold()).toBeUndefined();
     },
@@ -314,17 +314,17 @@ describe('GET /user/oauth', () => {
     const client = await application();
     await browser.get(authorizePath(client.tokenRequest()));
     const { location } = await browser.submit('/user/oauth');
-    expect(fragmentOf(location)).toMatchObject({ error: 'access_denied' });
+    expect(parseFragment(location)).toMatchObject({ error: 'access_denied' });
     expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client.id])).toEqual([]);
   });
 
   test('RFC 6749 3.1: asks again after sign-in if the session expired meanwhile', async () => {
     const leaving = await make.user();
-    const leaver = await browserOf(leaving);
+    const leaver = await signInBrowser(leaving);
     const { state: _, ...fields } = (await application()).tokenRequest();
     await leaver.get(authorizePath(fields));
     await sql('DELETE FROM sessions WHERE user_id = $1', [leaving.id]);
-    const sent = { ...fields, form_token: leaver.fieldsOf('/user/oauth').form_token!, decision: 'allow' };
+    const sent = { ...fields, form_token: leaver.formFields('/user/oauth').form_token!, decision: 'allow' };
     const { location } = await leaver.post('/user/oauth', sent);
     const asked = new URL(
       new URL(location!, 'http://here.invalid').searchParams.get('return_to')!,
@@ -338,7 +338,7 @@ describe('GET /user/oauth', () => {
     const { code_challenge } = pkce();
     await browser.get(authorizePath((await application()).codeRequest(code_challenge)));
     const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
-    expect(queryOf(location)).toEqual({
+    expect(parseQuery(location)).toEqual({
       error: 'access_denied',
       error_description: 'the user denied access',
       state: 's t&a=te',
@@ -349,7 +349,7 @@ describe('GET /user/oauth', () => {
   test('RFC 6749 4.2.2.1: returns access_denied for a token when the user cancels', async () => {
     await browser.get(authorizePath((await application()).tokenRequest()));
     const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
-    expect(fragmentOf(location)).toMatchObject({ error: 'access_denied', state: 'xyz' });
+    expect(parseFragment(location)).toMatchObject({ error: 'access_denied', state: 'xyz' });
   });
 
   test('RFC 6749 3.1.2: keeps the query of a redirect URI', async () => {
@@ -357,7 +357,7 @@ describe('GET /user/oauth', () => {
     const client = await application({ redirect_uris: [redirect_uri] });
     const { code_challenge } = pkce();
     const location = await authorize(client.codeRequest(code_challenge, { redirect_uri }));
-    expect(queryOf(location)).toMatchObject({
+    expect(parseQuery(location)).toMatchObject({
       lang: 'en',
       code: expect.any(String) as string,
       state: 's t&a=te',
@@ -373,9 +373,9 @@ describe('GET /user/oauth', () => {
     const { body } = await send('GET', '/.well-known/oauth-authorization-server');
     const { issuer } = body as { issuer: string };
     const location = await authorize((await application()).tokenRequest());
-    expect(fragmentOf(location).iss).toBe(issuer);
+    expect(parseFragment(location).iss).toBe(issuer);
     const code = await authorize((await application()).codeRequest(pkce().code_challenge));
-    expect(queryOf(code).iss).toBe(issuer);
+    expect(parseQuery(code).iss).toBe(issuer);
   });
 });
 

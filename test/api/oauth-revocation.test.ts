@@ -7,7 +7,7 @@ import {
   browser,
   type Fields,
   form,
-  fragmentOf,
+  parseFragment,
   oauthError,
   type Tokens,
   useOauth,
@@ -15,8 +15,8 @@ import {
   isAccepted,
   OauthClient,
 } from '../support/oauth';
-import { browserOf } from '../support/browser';
-import { statementsOf } from '../support/statements';
+import { signInBrowser } from '../support/browser';
+import { recordStatements } from '../support/statements';
 
 useOauth();
 
@@ -63,7 +63,7 @@ test('RFC 7009 2.1: revokes the family of a used refresh token', async () => {
 
 test('RFC 7009 2.1: revokes a token of the implicit flow', async () => {
   const client = await application();
-  const { access_token } = fragmentOf(await authorize(client.tokenRequest()));
+  const { access_token } = parseFragment(await authorize(client.tokenRequest()));
   expect(await isAccepted(access_token!)).toBe(true);
   expect(await revoke(client, access_token!)).toEqual(done);
   expect(await isAccepted(access_token!)).toBe(false);
@@ -111,12 +111,12 @@ test("keeps other users' keys cached", async () => {
   const otherUser = await make.user();
   await otherUser.get('/credentials/info');
   await revoke(client, refresh_token);
-  expect(await statementsOf(() => otherUser.get('/credentials/info'))).toEqual([]);
+  expect(await recordStatements(() => otherUser.get('/credentials/info'))).toEqual([]);
 });
 
 test('leaves no valid token after a concurrent refresh', async () => {
   const client = await application();
-  const other = await browserOf(await make.user());
+  const other = await signInBrowser(await make.user());
   for (let round = 0; round < 5; round++) {
     const { refresh_token } = await client.tokensFor({}, round % 2 ? other : browser);
     const [{ body }] = await Promise.all([client.refresh(refresh_token), revoke(client, refresh_token)]);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
-import { browserOf } from '../support/browser';
+import { signInBrowser } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { Contract } from '../support/contract';
 import { baseUrl, theApp, useStore } from '../support/app';
@@ -505,7 +505,7 @@ describe('/docs', () => {
   });
 
   test('serves the same file to a signed-in user, whose own page is small and not stored', async () => {
-    const browser = await browserOf(await make.user({ username: 'reader' }));
+    const browser = await signInBrowser(await make.user({ username: 'reader' }));
     const { headers, text } = await browser.get('/docs');
     expect(text).toContain('<span class="who">reader</span>');
     expect(text.length).toBeLessThan(40_000);

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openZip } from '../../src/wharf/zip/zip-archive';
-import { filesToPush, joined, rebuild, type Tree, treeOf } from '../support/pushed-builds';
+import { filesToPush, joined, rebuild, type Tree, createTree } from '../support/pushed-builds';
 import { S3Double } from '../support/s3';
 import { type Actor } from '../support/actor';
 import { baseUrl, theClock, useStore } from '../support/app';
@@ -36,12 +36,12 @@ beforeEach(async () => {
 });
 
 const kept = randomBytes(300_000);
-const OLD = treeOf({ 'game.bin': kept, 'version.txt': Buffer.from('1.0') });
-const NEW = treeOf({
+const OLD = createTree({ 'game.bin': kept, 'version.txt': Buffer.from('1.0') });
+const NEW = createTree({
   'game.bin': Buffer.concat([kept.subarray(0, 131_072), randomBytes(100_000), kept.subarray(231_072)]),
   'version.txt': Buffer.from('1.1'),
 });
-const text = (content: string) => treeOf({ 'a.txt': Buffer.from(content) });
+const text = (content: string) => createTree({ 'a.txt': Buffer.from(content) });
 
 async function treeIn(archive: Buffer): Promise<Tree> {
   const path = join(await folder, randomBytes(8).toString('hex'));

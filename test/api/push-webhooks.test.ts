@@ -1,5 +1,5 @@
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
-import { filesToPush, treeOf } from '../support/pushed-builds';
+import { filesToPush, createTree } from '../support/pushed-builds';
 import { type Actor } from '../support/actor';
 import { baseUrl, theApp } from '../support/app';
 import { useFiles } from '../support/files';
@@ -45,7 +45,7 @@ test('the seller and the store receive each build that is completed or has faile
     );
     return { id, channel_name: 'linux', user_version: '1.0', hidden: true, ...row };
   };
-  const files = await filesToPush(treeOf({ 'a.txt': Buffer.from('a') }));
+  const files = await filesToPush(createTree({ 'a.txt': Buffer.from('a') }));
   const completed = await push(owner, game, files);
   const failed = await push(owner, game, { ...files, signature: Buffer.from('none') });
   const ofDeveloper = await push(developer, other, files);

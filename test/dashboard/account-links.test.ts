@@ -4,14 +4,14 @@ import { LinksService } from '../../src/users/links/links.service';
 import { LinkRequests } from '../../src/users/links/link-requests.service';
 import { Audit } from '../../src/audit/audit';
 import { BackgroundWriter } from '../../src/platform/database/background-writer';
-import { Browser, browserOf, type Page, PASSWORD, withPassword } from '../support/browser';
+import { Browser, signInBrowser, type Page, PASSWORD, withPassword } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor } from '../support/actor';
 import { baseUrl, logged, openApp, theApp, useStore } from '../support/app';
 import { failure, type HttpResponse, ok, send } from '../support/http';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 import { until } from '../support/time';
 import { closeReceivers, Receiver } from '../support/webhook-receiver';
 
@@ -90,7 +90,7 @@ const comparable = ({ status, text }: { status: number; text: string }) => [
 
 describe('a link of the operator', () => {
   test('sets the password once, ends sessions and other links, and opening it changes nothing', async () => {
-    const session = await browserOf(user);
+    const session = await signInBrowser(user);
     const [older, other] = [await linkOf('set_password'), await linkOf('sign_in')];
     const link = await linkOf('set_password');
     expect(link).toEqual({
@@ -139,7 +139,7 @@ describe('a link of the operator', () => {
     const browser = new Browser();
     await browser.get(pathOf(link));
     const planted = [...browser.cookies.values()];
-    const form = browser.fieldsOf(pathOf(link));
+    const form = browser.formFields(pathOf(link));
     await browser.submit(pathOf(link));
     expect(browser.page.location).toBe('/user/settings');
     expect([...browser.cookies.values()]).not.toEqual(planted);
@@ -186,7 +186,7 @@ describe('a link of the operator', () => {
     const link = await linkOf('sign_in');
     const browser = new Browser();
     await browser.get(pathOf(link));
-    const form = browser.fieldsOf(pathOf(link));
+    const form = browser.formFields(pathOf(link));
     expect((await browser.post(pathOf(link), {})).status).toBe(403);
     expect((await browser.post(pathOf(link), form, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     await sql(`UPDATE account_links SET created_at = now() - interval '24 hours'`);
@@ -336,7 +336,7 @@ describe('a forgotten password', () => {
       primary,
     ]);
     const remove = async (address: string) => {
-      const browser = await browserOf(user);
+      const browser = await signInBrowser(user);
       await browser.get('/user/settings/account');
       const path = '/user/settings/account/addresses/remove';
       expect((await browser.submit(path, { email: address, sure: 'on' })).status).toBe(303);
@@ -348,7 +348,7 @@ describe('a forgotten password', () => {
     const browser = new Browser();
     expect((await browser.get(pathOf(link))).status).toBe(404);
     await browser.get('/login');
-    const { form_token } = browser.fieldsOf('/login');
+    const { form_token } = browser.formFields('/login');
     const form = { form_token: form_token!, new_password: NEW_PASSWORD };
     expect((await browser.post(pathOf(link), form)).status).toBe(404);
     // A mailer that was down asks for the link later.
@@ -529,7 +529,7 @@ describe('enumeration', () => {
   async function observed(work: () => Promise<Page>) {
     await requested();
     let page: Page | undefined;
-    const statements = await statementsOf(async () => (page = await work()));
+    const statements = await recordStatements(async () => (page = await work()));
     const headers = [...page!.headers].filter(([name]) => !UNIQUE.includes(name));
     return {
       page: comparable(page!),

@@ -3,7 +3,7 @@ import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { LinkRequests } from '../../src/users/links/link-requests.service';
-import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import { Browser, signInBrowser, PASSWORD, withPassword } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor } from '../support/actor';
 import { openApp, theApp, theClock, useStore } from '../support/app';
@@ -32,7 +32,7 @@ afterAll(closeReceivers);
 beforeEach(async () => {
   email = `owner${++serial}@example.com`;
   user = await make.user({ emails: [{ email, verified: true }] });
-  browser = await browserOf(user);
+  browser = await signInBrowser(user);
   await browser.get(ACCOUNT);
 });
 
@@ -95,7 +95,7 @@ test('adds an email address, which a link verifies in a session of the account o
   expect(event).toMatchObject({ purpose: 'verify_email', user_id: user.id, email: lower });
   const path = await linkOf(event!.request_id);
   // Takeover: the owner of an address opens the link that a different user requested for it.
-  for (const visitor of [new Browser(), await browserOf(await make.user())]) {
+  for (const visitor of [new Browser(), await signInBrowser(await make.user())]) {
     await visitor.get(path);
     expect(visitor.words).toContain(`Sign in as ${user.username}`);
     expect(visitor.page.text).not.toContain('Verify email address</button>');
@@ -152,7 +152,7 @@ test('makes a verified address primary, and removes one after a question', async
     `c${email}`,
   ]);
   await browser.get(ACCOUNT);
-  const form = browser.fieldsOf(`${ACCOUNT}/addresses/primary`);
+  const form = browser.formFields(`${ACCOUNT}/addresses/primary`);
   for (const one of [email, `b${email}`])
     expect((await browser.post(`${ACCOUNT}/addresses/primary`, { ...form, email: one })).status).toBe(303);
   for (const one of [`c${email}`, 'foreign@example.com'])
@@ -175,7 +175,7 @@ test('has at most 20 email addresses', async () => {
 });
 
 test('changing the password needs the current one, and ends other sessions and links', async () => {
-  const other = await browserOf(user);
+  const other = await signInBrowser(user);
   const { body } = await send('POST', `/operator/users/${user.id}/link`, {
     headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
     body: '{"purpose":"sign_in"}',
@@ -224,14 +224,14 @@ test('an account without a password sets one soon after the sign-in only', async
 });
 
 test('signs out everywhere', async () => {
-  const other = await browserOf(user);
+  const other = await signInBrowser(user);
   await browser.submit(`${ACCOUNT}/sessions/end`);
   expect(browser.page.location).toBe('/login');
   for (const one of [browser, other]) expect((await one.get(ACCOUNT)).location).toContain('/login');
 });
 
 test('forms of other sites are rejected', async () => {
-  const form = browser.fieldsOf(`${ACCOUNT}/names`);
+  const form = browser.formFields(`${ACCOUNT}/names`);
   for (const path of [
     'names',
     'addresses',
@@ -280,10 +280,10 @@ describe('erasure', () => {
   test('does not accept a second step that is forged, expired or of another session', async () => {
     await browser.get(PATH);
     await browser.submit(PATH, { password: PASSWORD });
-    const form = browser.fieldsOf(PATH);
-    const other = await browserOf(user);
+    const form = browser.formFields(PATH);
+    const other = await signInBrowser(user);
     await other.get(ACCOUNT);
-    const { form_token } = other.fieldsOf(`${ACCOUNT}/names`);
+    const { form_token } = other.formFields(`${ACCOUNT}/names`);
     await other.post(PATH, { ...form, form_token: form_token! });
     expect(other.page.status).toBe(400);
     await browser.post(PATH, { ...form, until: '9999999999999' });

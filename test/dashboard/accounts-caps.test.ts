@@ -1,5 +1,5 @@
 import { MAX_FORM_BYTES } from '../../src/platform/input/body';
-import { type Browser, browserOf, cookieOf } from '../support/browser';
+import { type Browser, signInBrowser, cookieHeaders } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { openConnections } from '../support/pool';
 import { type Actor } from '../support/actor';
@@ -17,7 +17,7 @@ let user: Actor;
 let browser: Browser;
 beforeEach(async () => {
   user = await make.user();
-  browser = await browserOf(user);
+  browser = await signInBrowser(user);
 });
 
 /** Sends a form twice, so that both wait for the user's lock at once; returns the statuses, sorted. */
@@ -26,7 +26,7 @@ async function twice(path: string, form: Record<string, string>): Promise<number
   const locks = await holdLocks(`SELECT FROM users WHERE id = ${user.id} FOR UPDATE`);
   const request = {
     headers: {
-      ...cookieOf(browser),
+      ...cookieHeaders(browser),
       'content-type': 'application/x-www-form-urlencoded',
       'sec-fetch-site': 'same-origin',
     },
@@ -49,11 +49,11 @@ test('limits a user to 100 API keys under concurrency', async () => {
     [user.id],
   );
   await browser.get(`${KEYS}/new`);
-  const form = { ...browser.fieldsOf(KEYS), label: 'one more' };
+  const form = { ...browser.formFields(KEYS), label: 'one more' };
   expect(await twice(KEYS, form)).toEqual([303, 400]);
   await browser.submit(KEYS, form);
   expect(browser.words).toContain('You have reached the limit of 100 keys.');
-  expect(browser.fieldsOf(KEYS).label).toBe('one more');
+  expect(browser.formFields(KEYS).label).toBe('one more');
   const live = 'SELECT FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL';
   expect(await sql(live, [user.id])).toHaveLength(100);
   await sql(`UPDATE api_keys SET revoked_at = now() WHERE user_id = $1 AND label = 'one more'`, [user.id]);
@@ -86,10 +86,10 @@ test('limits a user to 50 apps under concurrency', async () => {
     [user.id],
   );
   await browser.get(`${APPS}/new`);
-  const form = { ...browser.fieldsOf(APPS), name: 'One more', redirect_uris: 'https://game.example/' };
+  const form = { ...browser.formFields(APPS), name: 'One more', redirect_uris: 'https://game.example/' };
   expect(await twice(APPS, form)).toEqual([303, 400]);
   await browser.submit(APPS, form);
   expect(browser.words).toContain('You have reached the limit of 50 apps.');
-  expect(browser.fieldsOf(APPS).name).toBe('One more');
+  expect(browser.formFields(APPS).name).toBe('One more');
   expect(await sql('SELECT FROM oauth_applications WHERE user_id = $1', [user.id])).toHaveLength(50);
 });

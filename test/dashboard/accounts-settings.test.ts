@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
-import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import { Browser, signInBrowser, PASSWORD, withPassword } from '../support/browser';
 import { type Actor } from '../support/actor';
 import { type Environment, openApp, theApp, useStore } from '../support/app';
 import { send } from '../support/http';
@@ -41,7 +41,7 @@ describe('over HTTPS', () => {
   test('accepts the Origin header of an old browser and rejects another origin', async () => {
     const browser = new Browser({}, base);
     await browser.get('/login');
-    const fields = { ...browser.fieldsOf('/login'), username: 'nobody', password: 'x' };
+    const fields = { ...browser.formFields('/login'), username: 'nobody', password: 'x' };
     const post = (origin: string) =>
       fetch(`${base()}/login`, {
         method: 'POST',
@@ -104,7 +104,7 @@ describe('branding', () => {
     const base = await replica({ STORE_URL: 'https://store.example' });
     const owner = await make.user();
     const { id } = await make.collection({ owner, title: 'Sea & ships' });
-    const browser = await browserOf(owner, base);
+    const browser = await signInBrowser(owner, base);
     const { text } = await browser.get(`/user/settings/collections/${id}`);
     expect(text).toMatch(new RegExp(`href="https://store.example/c/${id}/sea-ships"\\s*>Open in the store<`));
   });

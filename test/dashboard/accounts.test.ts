@@ -11,13 +11,13 @@ import { PasswordCost } from '../../src/auth/sign-in/password-hash';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
 import { type ApiError, serviceUnavailable } from '../../src/platform/errors/api-error';
 import { Client } from '../../src/platform/limits/client-limits';
-import { Browser, browserOf, type Page, PASSWORD, withPassword } from '../support/browser';
+import { Browser, signInBrowser, type Page, PASSWORD, withPassword } from '../support/browser';
 import { type Actor, anonymous } from '../support/actor';
 import { logged, theApp, theClock, useStore, LOW_COST } from '../support/app';
 import { failure, ok, send } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 import { until } from '../support/time';
 import { ROOT_SCOPES } from '../../src/auth/access/scopes';
 
@@ -383,7 +383,7 @@ describe('sessions', () => {
     expect(headers.get('set-cookie')).toMatch(
       /^gamewharf_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/,
     );
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     await browser.get(KEYS);
     const left = await browser.submit('/logout');
     expect(left.headers.get('set-cookie')).toBe(
@@ -392,7 +392,7 @@ describe('sessions', () => {
   });
 
   test('find their cookie among others and accept no other', async () => {
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     const token = browser.cookies.get('gamewharf_session')!;
     const statusWith = async (cookie: string) => (await new Browser({ cookie }).get(KEYS)).status;
     for (const cookie of [
@@ -423,11 +423,11 @@ describe('sessions', () => {
     [
       'a second sign-in',
       (browser: Browser, { username }: Actor) =>
-        browser.post('/login', { ...browser.fieldsOf('/logout'), username, password: PASSWORD }),
+        browser.post('/login', { ...browser.formFields('/logout'), username, password: PASSWORD }),
     ],
   ])('end with %s for every holder of the cookie', async (_, leave) => {
     const user = await make.user();
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     const attacker = new Browser();
     attacker.cookies.set('gamewharf_session', browser.cookies.get('gamewharf_session')!);
     expect((await attacker.get(KEYS)).status).toBe(200);
@@ -438,7 +438,7 @@ describe('sessions', () => {
 
   test('end after inactivity and after a maximum age', async () => {
     const user = await make.user();
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     await sql(`UPDATE sessions SET seen_at = now() - interval '719 minutes' WHERE user_id = $1`, [user.id]);
     expect((await browser.get(KEYS)).status).toBe(200);
     const [row] = await sql<{ fresh: boolean }>(
@@ -454,7 +454,7 @@ describe('sessions', () => {
 
   test('cannot be taken over with the contents of the database', async () => {
     const user = await make.user();
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     const token = browser.cookies.get('gamewharf_session')!;
     const [row] = await sql<{ token_hash: Buffer }>('SELECT token_hash FROM sessions WHERE user_id = $1', [
       user.id,
@@ -465,7 +465,7 @@ describe('sessions', () => {
 
   test('do not authenticate API routes, and API credentials do not open pages', async () => {
     const user = await make.user();
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     const cookie = `gamewharf_session=${browser.cookies.get('gamewharf_session')}`;
     const { status, body } = await send('GET', '/profile', { headers: { cookie } });
     expect({ status, body }).toEqual(failure(401, 'authentication required'));
@@ -481,7 +481,7 @@ describe('forms', () => {
     ['with a made-up token', { label: 'x', form_token: 'A'.repeat(42) }, {}],
   ];
   test.each(forged)('are rejected %s', async (_, fields, headers) => {
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     const { status } = await browser.post(KEYS, fields, headers);
     expect(status).toBe(403);
     expect(browser.words).toContain('This form has expired or was sent from another site');
@@ -489,31 +489,34 @@ describe('forms', () => {
   });
 
   test('are rejected with the token of another session', async () => {
-    const [victim, attacker] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    const [victim, attacker] = [
+      await signInBrowser(await make.user()),
+      await signInBrowser(await make.user()),
+    ];
     await attacker.get(`${KEYS}/new`);
-    const { form_token } = attacker.fieldsOf(KEYS);
+    const { form_token } = attacker.formFields(KEYS);
     expect((await victim.post(KEYS, { label: 'x', form_token: form_token! })).status).toBe(403);
   });
 
   test.each(['cross-site', 'same-site', 'none'])('are rejected when the browser says %s', async (site) => {
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     await browser.get(`${KEYS}/new`);
-    const fields = { ...browser.fieldsOf(KEYS), label: 'x' };
+    const fields = { ...browser.formFields(KEYS), label: 'x' };
     expect((await browser.post(KEYS, fields, { 'sec-fetch-site': site })).status).toBe(403);
     expect((await browser.post(KEYS, fields)).status).toBe(303);
   });
 
   test('are rejected if their fields are in the query string', async () => {
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     await browser.get(`${KEYS}/new`);
-    const { form_token } = browser.fieldsOf(KEYS);
+    const { form_token } = browser.formFields(KEYS);
     expect((await browser.post(`${KEYS}?label=x&form_token=${form_token}`, {})).status).toBe(403);
   });
 
   test('are rejected with a repeated field', async () => {
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     await browser.get(`${KEYS}/new`);
-    const { form_token } = browser.fieldsOf(KEYS);
+    const { form_token } = browser.formFields(KEYS);
     const cookie = `gamewharf_session=${browser.cookies.get('gamewharf_session')}`;
     const { status } = await send('POST', KEYS, {
       headers: {
@@ -542,7 +545,7 @@ describe('forms', () => {
 describe('API keys', () => {
   test('are created, displayed once, used, listed and revoked', async () => {
     const user = await make.user();
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     await browser.get(`${KEYS}/new`);
     await browser.submit(KEYS, { label: 'Build <server>' });
     await browser.follow();
@@ -580,10 +583,10 @@ describe('API keys', () => {
   test('return 404 if they belong to other users', async () => {
     const { owner, stranger } = await actors();
     const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [owner.id]);
-    const browser = await browserOf(stranger);
+    const browser = await signInBrowser(stranger);
     expect((await browser.get(`${KEYS}/${key!.id}/revoke`)).status).toBe(404);
     await browser.get(`${KEYS}/new`);
-    const { form_token } = browser.fieldsOf(KEYS);
+    const { form_token } = browser.formFields(KEYS);
     expect((await browser.post(`${KEYS}/${key!.id}/revoke`, { form_token: form_token! })).status).toBe(404);
     expect((await owner.get('/profile')).status).toBe(200);
   });
@@ -591,9 +594,9 @@ describe('API keys', () => {
   const DAY = 86_400_000;
   const dayIn = (days: number) => new Date(theClock().now() + days * DAY).toISOString().slice(0, 10);
   const making = async (user: Actor, fields: Record<string, string>) => {
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     await browser.get(`${KEYS}/new`);
-    const { 'scope profile:me': _, ...form } = browser.fieldsOf(KEYS);
+    const { 'scope profile:me': _, ...form } = browser.formFields(KEYS);
     await browser.post(KEYS, { ...form, reach: 'everything', ...fields });
     return browser;
   };
@@ -621,7 +624,7 @@ describe('API keys', () => {
     expect(browser.page.text).toContain(`aria-describedby="${id}"`);
     expect(browser.page.text.match(/role="alert"/g)).toHaveLength(1);
     const sent = { label: 'A key', ...fields };
-    expect(browser.fieldsOf(KEYS)).toMatchObject({ label: sent.label.trim() });
+    expect(browser.formFields(KEYS)).toMatchObject({ label: sent.label.trim() });
     expect(await sql('SELECT FROM api_keys WHERE user_id = $1', [user.id])).toHaveLength(1);
   });
 
@@ -632,9 +635,9 @@ describe('API keys', () => {
   ])('permit everything only if the form says so: reach %j', async (reach, scopes) => {
     theClock().stop();
     const user = await make.user();
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     await browser.get(`${KEYS}/new`);
-    const { expires: _, reach: __, ...form } = browser.fieldsOf(KEYS);
+    const { expires: _, reach: __, ...form } = browser.formFields(KEYS);
     await browser.post(KEYS, { ...form, label: 'Terse', ...(reach && { reach }) });
     const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec((await browser.follow()).text)![1]!;
     expect(await user.with(key).get('/credentials/info')).toEqual(ok({ type: 'key', scopes }));
@@ -703,7 +706,7 @@ describe('API keys', () => {
     const [mine] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [user.id]);
     const { owner } = await actors();
     const [other] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [owner.id]);
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     await browser.get(`${KEYS}/${mine!.id}`);
     await browser.submit(`${KEYS}/${mine!.id}`, { label: ' ' });
     expect([browser.page.status, browser.words]).toEqual([400, expect.stringContaining('Enter a name')]);
@@ -711,7 +714,7 @@ describe('API keys', () => {
     await browser.follow();
     expect(browser.words).toContain('The key was renamed to “Night <job>”.');
     await browser.get(`${KEYS}/new`);
-    const { form_token } = browser.fieldsOf(KEYS);
+    const { form_token } = browser.formFields(KEYS);
     const rename = (id: number) =>
       browser.post(`${KEYS}/${id}`, { form_token: form_token!, label: 'taken over' });
     expect((await browser.get(`${KEYS}/${other!.id}`)).status).toBe(404);
@@ -739,7 +742,7 @@ describe('API keys', () => {
       )[0]!.last_used_from;
     await until(async () => (await from()) !== null);
     expect(await from()).toBe('127.0.0.0/24');
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     await browser.get(KEYS);
     expect(browser.words).toContain('from 127.0.0.0/24');
     for (const address of ['192.0.2.7/32', '192.0.2.0/25', '2001:db8:1:2::/64'])
@@ -750,7 +753,7 @@ describe('API keys', () => {
 
   test('show their requests of the last 30 days, counted in the background and deleted later', async () => {
     const user = await make.user();
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     await browser.get(KEYS);
     expect(browser.words).toContain('None');
     await sql(
@@ -773,7 +776,7 @@ describe('API keys', () => {
   });
 
   test.each(['abc', '1.5', '-1', '%00'])('return 404 for the invalid ID %s', async (id) => {
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     expect((await browser.get(`${KEYS}/${id}/revoke`)).status).toBe(404);
   });
 
@@ -813,7 +816,7 @@ describe('every page', () => {
       `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, interval_seconds, expires_at)
        VALUES (sha256('small'), 'SMLL-CDXX', 'small', '{profile}', 5, now() + interval '1 minute')`,
     );
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     for (const path of [
       '/developers',
       '/user/settings/api-keys',
@@ -825,7 +828,7 @@ describe('every page', () => {
       '/user/oauth/device?code=SMLL-CDXX',
       '/user/oauth/device',
     ]) {
-      const statements = await statementsOf(() => browser.get(path));
+      const statements = await recordStatements(() => browser.get(path));
       const { status, text } = browser.page;
       expect({ path, status }).toEqual({ path, status: 200 });
       expect(text.length).toBeLessThan(10_000);
@@ -889,7 +892,7 @@ describe('every page', () => {
   });
 
   test("the page for developers explains how to start with one's own key", async () => {
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     await browser.get('/developers');
     expect(browser.words).toContain('Your first request, in three steps');
     expect(browser.page.text).toMatch(
@@ -904,8 +907,8 @@ describe('every page', () => {
       (await browser.get('/')).location,
       (await browser.get('/user/settings')).location,
     ];
-    expect(await open(await browserOf(seller))).toEqual(['/user/settings/sales', '/user/settings/sales']);
-    expect(await open(await browserOf(await make.user()))).toEqual(['/user/games', '/user/games']);
+    expect(await open(await signInBrowser(seller))).toEqual(['/user/settings/sales', '/user/settings/sales']);
+    expect(await open(await signInBrowser(await make.user()))).toEqual(['/user/games', '/user/games']);
     expect((await open(new Browser()))[0]).toBe('/login');
   });
 
@@ -937,7 +940,7 @@ describe('every page', () => {
       expect(text).not.toContain('aria-label="Main"');
       expect(await anonymous.get(path)).toEqual(failure(404, 'invalid api endpoint'));
     }
-    const known = await browserOf(await make.user());
+    const known = await signInBrowser(await make.user());
     expect((await known.get('/user/nothing')).text).toContain('aria-label="Main"');
     const form = { form_token: 'x' };
     expect((await known.post('/user/nothing', form)).status).toBe(404);
@@ -960,7 +963,7 @@ describe('every page', () => {
     const user = await make.user();
     await make.game({ owner: user });
     const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [user.id]);
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     for (const [path, status] of [
       [`${KEYS}/${key!.id}/revoke`, 200],
       [`${KEYS}/99999999/revoke`, 404],
@@ -991,9 +994,9 @@ describe('apps', () => {
 
   test('are registered, found, changed and deleted', async () => {
     const user = await make.user();
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     await browser.get(`${APPS}/new`);
-    expect(browser.fieldsOf(APPS)).toMatchObject({ redirect_uris: '', 'scope profile:me': 'yes' });
+    expect(browser.formFields(APPS)).toMatchObject({ redirect_uris: '', 'scope profile:me': 'yes' });
     await browser.submit(APPS, {
       name: '  Score <board>  ',
       redirect_uris: ' https://game.example/cb \r\n\r\nhttp://127.0.0.1/cb\nhttps://game.example/cb',
@@ -1003,11 +1006,11 @@ describe('apps', () => {
     expect(path).toMatch(/^\/user\/settings\/oauth-apps\/[0-9a-f]{32}$/);
     await browser.follow();
     expect(browser.words).toContain('Score <board> was registered.');
-    expect(browser.fieldsOf(path)).toMatchObject({
+    expect(browser.formFields(path)).toMatchObject({
       name: 'Score <board>',
       redirect_uris: 'https://game.example/cb\nhttp://127.0.0.1/cb',
     });
-    expect(browser.fieldsOf(path)).not.toHaveProperty('implicit_allowed');
+    expect(browser.formFields(path)).not.toHaveProperty('implicit_allowed');
 
     await browser.submit(path, { name: 'Scoreboard', implicit_allowed: 'yes' });
     await browser.follow();
@@ -1036,7 +1039,7 @@ describe('apps', () => {
   });
 
   test('report invalid input and keep what was entered', async () => {
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     await browser.get(`${APPS}/new`);
     const { status } = await browser.submit(APPS, { name: '', redirect_uris: 'http://evil.example/"><b>' });
     expect(status).toBe(400);
@@ -1046,7 +1049,7 @@ describe('apps', () => {
     expect(browser.page.text).toContain('aria-describedby="redirect_help redirect_uris-problem"');
     expect(browser.page.text.match(/role="alert"/g)).toHaveLength(2);
     expect(browser.page.text).not.toContain('<b>');
-    expect(browser.fieldsOf(APPS).redirect_uris).toBe('http://evil.example/"><b>');
+    expect(browser.formFields(APPS).redirect_uris).toBe('http://evil.example/"><b>');
     // The developer who registers it isn't the person whose profile it is.
     expect(browser.words).toContain('Scopes that it can request See everything on a person’s profile');
     await browser.submit(APPS, {
@@ -1063,11 +1066,11 @@ describe('apps', () => {
       `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes) VALUES ('theirs', $1, 'Theirs', '{https://a.example/}', '{profile}')`,
       [owner.id],
     );
-    const browser = await browserOf(stranger);
+    const browser = await signInBrowser(stranger);
     for (const path of [`${APPS}/theirs`, `${APPS}/theirs/delete`, `${APPS}/no%00thing`])
       expect((await browser.get(path)).status).toBe(404);
     await browser.get(`${APPS}/new`);
-    const fields = { ...browser.fieldsOf(APPS), name: 'Mine now', redirect_uris: 'https://evil.example/' };
+    const fields = { ...browser.formFields(APPS), name: 'Mine now', redirect_uris: 'https://evil.example/' };
     expect((await browser.post(`${APPS}/theirs`, fields)).status).toBe(404);
     expect((await browser.post(`${APPS}/theirs/delete`, fields)).status).toBe(404);
     expect(await sql(`SELECT name FROM oauth_applications WHERE client_id = 'theirs'`)).toEqual([
@@ -1083,7 +1086,7 @@ describe('collections', () => {
     const { owner, admin, stranger } = await actors();
     const collection = await make.collection({ owner, admins: [admin], title: 'Sea & ships', private: true });
     const path = `${COLLECTIONS}/${collection.id}/on-profile`;
-    const browser = await browserOf(admin);
+    const browser = await signInBrowser(admin);
     await browser.get(COLLECTIONS);
     expect(browser.words).toContain('Sea & ships Private Admin 0 Not shown Show on profile Sea & ships');
     // The store has no pages in the default settings, so the title isn't a link.
@@ -1102,11 +1105,11 @@ describe('collections', () => {
     await browser.submit(path, { on: 'no' });
     expect(await sql('SELECT FROM profile_collections')).toEqual([]);
 
-    const other = await browserOf(stranger);
+    const other = await signInBrowser(stranger);
     await other.get(COLLECTIONS);
     expect(other.words).toContain('You have no collections yet.');
     await other.get(`${KEYS}/new`);
-    const { form_token } = other.fieldsOf(KEYS);
+    const { form_token } = other.formFields(KEYS);
     expect((await other.post(path, { form_token: form_token!, on: 'yes' })).status).toBe(404);
     expect(await sql('SELECT FROM profile_collections')).toEqual([]);
   });
@@ -1114,7 +1117,7 @@ describe('collections', () => {
   test('begin with the first one for an impossible place in the list', async () => {
     const owner = await make.user();
     await make.collection({ owner, title: 'Only one' });
-    const browser = await browserOf(owner);
+    const browser = await signInBrowser(owner);
     for (const after of [
       '0',
       'x',
@@ -1130,7 +1133,7 @@ describe('collections', () => {
 describe('expired rows', () => {
   test('are deleted', async () => {
     const user = await make.user();
-    await browserOf(user);
+    await signInBrowser(user);
     await sql(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [user.id]);
     await sql(`UPDATE api_keys SET expires_at = now() - interval '31 days' WHERE user_id = $1`, [user.id]);
     await theApp().get(ExpiredRows).sweep();

@@ -1,4 +1,4 @@
-import { type Browser, browserOf } from '../support/browser';
+import { type Browser, signInBrowser } from '../support/browser';
 import { useStore } from '../support/app';
 import { make, useGame } from '../support/make';
 import { sql } from '../support/sql';
@@ -9,7 +9,7 @@ const store = useGame();
 let browser: Browser;
 
 beforeEach(async () => {
-  browser = await browserOf(store.owner);
+  browser = await signInBrowser(store.owner);
 });
 
 const path = (more = '', id = store.game.id) => `/user/settings/games/${id}/builds${more}`;
@@ -80,7 +80,7 @@ test('shows 50 builds on a page', async () => {
 
 test('is for users who can edit the game', async () => {
   const hidden = await build({ hidden: true });
-  const stranger = await browserOf(await make.user({ developer: true }));
+  const stranger = await signInBrowser(await make.user({ developer: true }));
   expect(await stranger.get(path())).toMatchObject({ status: 404 });
   await stranger.get('/user/settings/games/new');
   const [, form_token] = /name="form_token" value="([^"]+)"/.exec(stranger.page.text)!;

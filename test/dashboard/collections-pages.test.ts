@@ -1,4 +1,4 @@
-import { Browser, browserOf } from '../support/browser';
+import { Browser, signInBrowser } from '../support/browser';
 import { type Actor } from '../support/actor';
 import { useStore } from '../support/app';
 import { actors, make } from '../support/make';
@@ -16,7 +16,7 @@ let browser: Browser;
 beforeAll(async () => {
   ({ owner, admin, stranger } = await actors());
   player = await make.user();
-  browser = await browserOf(player);
+  browser = await signInBrowser(player);
 });
 
 const titles = (of = browser) =>
@@ -109,7 +109,7 @@ test('a player creates, fills, orders, renames and deletes a collection with for
 
   await browser.submit(path, { title: '' });
   expect([browser.page.status, browser.words]).toEqual([400, expect.stringContaining('Enter a title.')]);
-  const { form_token } = browser.fieldsOf(path);
+  const { form_token } = browser.formFields(path);
   await browser.post(path, { form_token: form_token!, title: 'By\r\nthe\tlake' });
   await browser.follow();
   expect(browser.words).toMatch(/^By the lake .*The collection was saved\./);
@@ -160,16 +160,16 @@ test('only editors open and change a collection; a game that a player can’t se
     title: 'Public one',
   });
   const path = `${COLLECTIONS}/${id}`;
-  const [editor, other] = [await browserOf(admin), await browserOf(stranger)];
+  const [editor, other] = [await signInBrowser(admin), await signInBrowser(stranger)];
   expect((await editor.get(path)).status).toBe(200);
-  const { form_token } = editor.fieldsOf(path);
+  const { form_token } = editor.formFields(path);
   expect(
     (await editor.post(`${path}/games`, { form_token: form_token!, game_id: String(secret.id) })).status,
   ).toBe(404);
   expect((await editor.get(`${COLLECTIONS}/add?game_id=${secret.id}`)).status).toBe(404);
   expect(editor.page.text).not.toContain('Unseen');
   await other.get(`${COLLECTIONS}/new`);
-  const { form_token: token } = other.fieldsOf(COLLECTIONS);
+  const { form_token: token } = other.formFields(COLLECTIONS);
   for (const [at, fields] of [
     ['', { title: 'Stolen' }],
     ['/delete', {}],
@@ -190,7 +190,7 @@ test('a player with as many collections as possible is told so', async () => {
   await sql(`INSERT INTO collections (user_id, title) SELECT $1, 'One' FROM generate_series(1, 1000)`, [
     full.id,
   ]);
-  const mine = await browserOf(full);
+  const mine = await signInBrowser(full);
   await mine.get(`${COLLECTIONS}/new`);
   expect((await mine.submit(COLLECTIONS, { title: 'One more' })).status).toBe(400);
   expect(mine.words).toContain('You have too many collections. Delete one first.');
@@ -205,7 +205,7 @@ test('a player with many collections sees the last changed ones first, in pages 
   );
   const admin = await make.collection({ owner, title: 'Of a friend' });
   await sql('INSERT INTO collection_admins (collection_id, user_id) VALUES ($1, $2)', [admin.id, many.id]);
-  const mine = await browserOf(many);
+  const mine = await signInBrowser(many);
   const numbers = () => [...mine.page.text.matchAll(/>Number (\d+)\.<\/a/g)].map(([, n]) => Number(n));
   await mine.get(COLLECTIONS);
   expect(mine.words).toContain('Of a friend Admin');

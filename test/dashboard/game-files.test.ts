@@ -6,9 +6,9 @@ import { Audit } from '../../src/audit/audit';
 import { FileUploadsService } from '../../src/uploads/file-uploads.service';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
 import { UnusedFiles } from '../../src/uploads/unused-files.service';
-import { type Browser, browserOf } from '../support/browser';
+import { type Browser, signInBrowser } from '../support/browser';
 import { until } from '../support/time';
-import { zipOf } from '../support/zip-archives';
+import { createZip } from '../support/zip-archives';
 import { type Actor } from '../support/actor';
 import { baseUrl, openApp, theApp, theClock, useStore } from '../support/app';
 import { actors, make } from '../support/make';
@@ -36,7 +36,7 @@ beforeEach(async () => {
   // This owner has a separate quota.
   seller = await make.user({ developer: true });
   game = await make.game({ owner: seller, admins: [admin] });
-  browser = await browserOf(seller);
+  browser = await signInBrowser(seller);
 });
 
 interface Status {
@@ -191,7 +191,7 @@ describe('upload', () => {
     await post(filesPath(`/uploads/${body.id}/complete`));
     theClock().advance(61_000);
     // The second process stores it meanwhile. A process stores the files of one seller one after the other.
-    await post(filesPath(`/uploads/${body.id}/complete`), {}, await browserOf(admin));
+    await post(filesPath(`/uploads/${body.id}/complete`), {}, await signInBrowser(admin));
     await until(async () => (await uploadsOf()).length === 1);
     resume();
     await theApp().get(FileUploadsService).waitForFiles();
@@ -206,7 +206,7 @@ describe('upload', () => {
   test('the files of one seller do not delay those of another', async () => {
     const other = await make.user({ developer: true });
     const theirs = await make.game({ owner: other });
-    const page = await browserOf(other);
+    const page = await signInBrowser(other);
     const content = Buffer.from('content');
     const { body: one } = await post(
       filesPath('/uploads', theirs.id),
@@ -289,7 +289,7 @@ describe('upload', () => {
   });
 
   test('a zip archive of a channel gets its signature at once', async () => {
-    const archive = zipOf([{ name: 'game.txt', content: Buffer.from('play') }]);
+    const archive = createZip([{ name: 'game.txt', content: Buffer.from('play') }]);
     await upload('linux.zip', archive, { channel_name: 'linux' });
     await upload('notes.txt', Buffer.from('no archive'), { channel_name: 'notes' });
     expect(
@@ -386,7 +386,7 @@ describe('limits', () => {
     });
     // An unfinished upload counts for a day.
     theClock().advance(25 * 3600_000);
-    browser = await browserOf(seller);
+    browser = await signInBrowser(seller);
     expect((await start('more.zip', 1_500_000)).status).toBe(200);
   });
 
@@ -443,11 +443,11 @@ describe('changes', () => {
     const { key } = await make.downloadKey({ game });
     const ofKey = await fetch(`${baseUrl()}/download/${key}`, { headers: JSON_ACCEPTED });
     expect(((await ofKey.json()) as { uploads: unknown[] }).uploads).toEqual([]);
-    const visitor = await browserOf(stranger);
+    const visitor = await signInBrowser(stranger);
     await visitor.get(`/download/${key}`);
     const form_token = /name="form_token" value="([^"]+)"/.exec(visitor.page.text)![1]!;
     expect((await visitor.post(`/download/${key}/files/${upload_id}`, { form_token })).status).toBe(404);
-    const page = await browserOf(stranger);
+    const page = await signInBrowser(stranger);
     await page.get('/user/games');
     expect(page.words).not.toContain('secret.zip');
     expect((await page.get(`/user/games/downloads/${upload_id}`)).status).toBe(404);
@@ -548,7 +548,7 @@ describe('changes', () => {
 test('every route is for editors only: the same 404 as for a game that doesn’t exist', async () => {
   const { upload_id } = await upload('a.zip', Buffer.from('a'));
   const { body } = await start('b.zip', 10);
-  const page = await browserOf(stranger);
+  const page = await signInBrowser(stranger);
   const form_token = await tokenOf(page);
   for (const id of [game.id, 4_000_000]) {
     for (const more of ['', `/${upload_id}`, `/${upload_id}/delete`, `/uploads/${body.id}`])
@@ -590,7 +590,7 @@ test('a form without the token of its session changes nothing', async () => {
 test('the page says that no storage is configured', async () => {
   const replica = await openApp({ FILES_DIR: '' });
   const url = await replica.getUrl();
-  const page = await browserOf(seller, () => url);
+  const page = await signInBrowser(seller, () => url);
   await page.get(filesPath());
   expect(page.words).toContain('This store has no storage for files yet.');
 });

@@ -1,5 +1,5 @@
 import { Audit } from '../../src/audit/audit';
-import { type Browser, browserOf } from '../support/browser';
+import { type Browser, signInBrowser } from '../support/browser';
 import { type Actor } from '../support/actor';
 import { theApp, useStore } from '../support/app';
 import { actors, make } from '../support/make';
@@ -19,7 +19,7 @@ beforeAll(async () => {
   await sql('UPDATE users SET developer = true WHERE id = $1', [seller.id]);
 });
 beforeEach(async () => {
-  browser = await browserOf(seller);
+  browser = await signInBrowser(seller);
 });
 
 const stored = async (id: number) => (await sql('SELECT * FROM games WHERE id = $1', [id]))[0];
@@ -108,7 +108,11 @@ test('shows problems at their fields, and keeps what was entered', async () => {
   ])
     expect(browser.words).toContain(problem);
   expect(browser.page.text).toContain('aria-describedby="slug-help slug-problem" aria-invalid="true"');
-  expect(browser.fieldsOf(path)).toMatchObject({ short_text: 'Kept <text>', price: '5', slug: 'not a slug' });
+  expect(browser.formFields(path)).toMatchObject({
+    short_text: 'Kept <text>',
+    price: '5',
+    slug: 'not a slug',
+  });
   await browser.submit(path, { title: 'T', cover_url: '', slug: other.slug });
   expect(browser.words).toContain('The short name is taken by another game.');
   await browser.submit(path, { slug: '' });
@@ -151,7 +155,7 @@ test('the overview shows figures, the newest sales and files', async () => {
     file_key: 'k',
     size: 1_500_000,
   });
-  const page = await browserOf(admin);
+  const page = await signInBrowser(admin);
   await page.get(`${GAMES}/${game.id}`);
   expect(page.words).toMatch(/Downloads 55 in all Views 1,234 in all/);
   expect(page.words).toContain(`Sale ${purchase.id}`);
@@ -187,10 +191,10 @@ describe('delete', () => {
 
   test('requires the owner', async () => {
     const game = await make.game({ owner: seller, admins: [admin] });
-    const page = await browserOf(admin);
+    const page = await signInBrowser(admin);
     await page.get(`${GAMES}/${game.id}/details`);
     expect(page.words).not.toContain('Delete this game');
-    const { form_token = '' } = page.fieldsOf(`${GAMES}/${game.id}/details`);
+    const { form_token = '' } = page.formFields(`${GAMES}/${game.id}/details`);
     expect((await page.get(`${GAMES}/${game.id}/delete`)).status).toBe(403);
     expect((await page.post(`${GAMES}/${game.id}/delete`, { form_token })).status).toBe(403);
     expect(await stored(game.id)).toBeDefined();
@@ -199,7 +203,7 @@ describe('delete', () => {
 
 test('other users get the same 404 for every page of a game as for one that doesn’t exist', async () => {
   const game = await make.game({ owner: seller });
-  const page = await browserOf(stranger);
+  const page = await signInBrowser(stranger);
   await page.get('/user/settings/collections');
   const form_token = /name="form_token" value="([^"]+)"/.exec(page.page.text)![1]!;
   for (const tab of ['', '/details', '/delete']) {
@@ -217,11 +221,11 @@ test('other users get the same 404 for every page of a game as for one that does
 });
 
 test('accounts of players can’t create games; developers without games find the page', async () => {
-  const player = await browserOf(stranger);
+  const player = await signInBrowser(stranger);
   expect((await player.get(`${GAMES}/new`)).status).toBe(403);
   await player.get(GAMES);
   expect(player.words).not.toContain('New game');
-  const developer = await browserOf(await make.user({ developer: true }));
+  const developer = await signInBrowser(await make.user({ developer: true }));
   await developer.get(GAMES);
   expect(developer.page.text).toContain(`href="${GAMES}/new"`);
   expect(developer.page.text).toContain(`<a href="${GAMES}"  aria-current="page">Games</a>`);

@@ -1,10 +1,10 @@
 import { Audit } from '../../src/audit/audit';
-import { type Browser, browserOf } from '../support/browser';
+import { type Browser, signInBrowser } from '../support/browser';
 import { type Actor } from '../support/actor';
 import { baseUrl, logged, theApp, useStore } from '../support/app';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 
 useStore({ COVER_ORIGINS: 'https://images.example.com' });
 
@@ -48,7 +48,7 @@ describe('the Games page', () => {
     await build('windows', '1.1');
     await build('windows', '1.2', 'processing');
     await make.upload({ game, external_url: 'https://example.com/' });
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     expect((await page.get('/user/settings')).location).toBe('/user/settings/sales');
     await page.get(GAMES);
     expect(page.page.text).toContain(`<a href="${GAMES}"  aria-current="page">Games</a>`);
@@ -63,7 +63,7 @@ describe('the Games page', () => {
       `${GAMES}/${game.id}/keys`,
     ]) {
       expect(page.page.text).toContain(`href="${link}"`);
-      const opened = await browserOf(admin);
+      const opened = await signInBrowser(admin);
       expect((await opened.get(link)).status).toBe(200);
     }
   });
@@ -76,8 +76,8 @@ describe('the Games page', () => {
         title: `No. ${n}.`,
         created_at: `2024-01-${String(n).padStart(2, '0')}T00:00:00Z`,
       });
-    const page = await browserOf(seller);
-    const statements = await statementsOf(() => page.get(GAMES));
+    const page = await signInBrowser(seller);
+    const statements = await recordStatements(() => page.get(GAMES));
     expect(statements.filter((text) => text === 'games_page')).toHaveLength(1);
     expect(page.words).toMatch(/No\. 21\. .*No\. 2\. /);
     expect(page.words).not.toContain('No. 1. ');
@@ -95,7 +95,7 @@ describe('the Games page', () => {
     const seller = await make.user();
     const game = await make.game({ owner: seller });
     for (const n of [1, 2, 3, 4, 5, 6, 7]) await make.build({ game, channel_name: `channel-${n}` });
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     await page.get(GAMES);
     expect(page.words).toMatch(/channel-6 .*and more channels/);
     expect(page.words).not.toContain('channel-7');
@@ -109,7 +109,7 @@ describe('the Games page', () => {
     await cover('Elsewhere', 'https://other.example.com/1.png');
     await cover('No URL', 'images.example.com');
     await cover('Without', null);
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     await page.get(GAMES);
     expect([...page.page.text.matchAll(/<img src="([^"]*)" alt="" loading/g)].map(([, src]) => src)).toEqual([
       '/assets/cover-1.svg',
@@ -137,7 +137,7 @@ describe('the page of all keys', () => {
     await make.downloadKey({ game, revoked_at: '2024-02-05T00:00:00Z' });
     const { id: purchase_id } = await make.purchase({ games: [game], email: 'a@example.com' });
     await make.downloadKey({ game, purchase_id });
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     await page.get(GAMES);
     expect(page.page.text).toContain('<a href="/user/settings/download-keys" >Keys</a>');
     await page.get('/user/settings/download-keys');
@@ -156,7 +156,7 @@ describe('the page of all keys', () => {
         'INSERT INTO download_keys (key, game_id) SELECT gen_random_uuid()::text, $1 FROM generate_series(1, $2)',
         [game.id, count],
       );
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     await add(1000);
     await page.get('/user/settings/download-keys');
     expect(page.words).toContain('Full 1,000 1,000 ');
@@ -173,7 +173,7 @@ describe('keys of a game', () => {
   beforeEach(async () => {
     game = await make.game({ owner, admins: [admin], title: 'Tin <Comet>' });
     path = `${GAMES}/${game.id}/keys`;
-    browser = await browserOf(owner);
+    browser = await signInBrowser(owner);
   });
 
   const create = async (fields: Record<string, string>, as = browser) => {
@@ -322,7 +322,7 @@ describe('keys of a game', () => {
       expect(browser.words).toContain('Label Any label Friends Press');
       await browser.get(`${at}?label=Press&state=unclaimed`);
       expect(shown()).toEqual(ids.press.slice(0, 3));
-      expect(browser.fieldsOf(at).label).toBeDefined();
+      expect(browser.formFields(at).label).toBeDefined();
       await browser.get(`${at}?state=claimed`);
       expect(browser.words).toMatch(/For someone@example\.com .* Claimed by first-player/);
       expect(shown()).toHaveLength(2);
@@ -353,10 +353,10 @@ describe('keys of a game', () => {
       );
       expect(browser.words).toMatch(/^Revoke 3 keys\? Game Batches Label Press Unclaimed 3 Claimed 1 /);
       const later = await make.downloadKey({ game: own, label: 'Press' });
-      const stranger = await browserOf((await actors()).stranger);
+      const stranger = await signInBrowser((await actors()).stranger);
       await stranger.get('/user/games');
-      const { form_token } = stranger.fieldsOf('/logout');
-      const fields = { ...browser.fieldsOf(`${at}/revoke`), form_token: form_token! };
+      const { form_token } = stranger.formFields('/logout');
+      const fields = { ...browser.formFields(`${at}/revoke`), form_token: form_token! };
       expect((await stranger.post(`${at}/revoke`, fields)).status).toBe(404);
       const earlier = logged.length;
       await browser.submit(`${at}/revoke`);
@@ -392,7 +392,7 @@ describe('keys of a game', () => {
 
   test('are available only to editors of the game', async () => {
     const { id } = await make.downloadKey({ game });
-    const other = await browserOf(stranger);
+    const other = await signInBrowser(stranger);
     await other.get(GAMES);
     expect(other.words).not.toContain(game.title);
     for (const page of [
@@ -409,12 +409,12 @@ describe('keys of a game', () => {
     expect(headers.get('content-disposition')).toBeNull();
     await browser.get(path);
     await other.get('/user/games/redeem');
-    const { form_token = '' } = other.fieldsOf('/user/games/redeem');
+    const { form_token = '' } = other.formFields('/user/games/redeem');
     expect((await other.post(path, { form_token, count: '1' })).status).toBe(404);
     expect((await other.post(`${path}/${id}/revoke`, { form_token })).status).toBe(404);
     expect((await browser.post(path, { form_token, count: '1' })).status).toBe(403);
     expect(await stored()).toEqual([expect.objectContaining({ id, revoked: false })]);
-    const helper = await browserOf(admin);
+    const helper = await signInBrowser(admin);
     expect((await create({ count: '1' }, helper)).status).toBe(303);
   });
 });

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { decodeJwt, SignJWT, UnsecuredJWT, generateKeyPair } from 'jose';
-import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import { Browser, signInBrowser, PASSWORD, withPassword } from '../support/browser';
 import {
   CLIENT_ID,
   CLIENT_SECRET,
@@ -203,7 +203,7 @@ describe('takeover', () => {
 
   test('connecting an account needs the password of the signed-in user', async () => {
     const user = await make.user();
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     const who = person();
     await signInAs(who, browser, `${IDENTITIES}/connect`);
     expect(browser.page.location).toBe(IDENTITIES);
@@ -237,7 +237,7 @@ describe('takeover', () => {
     await victim.get(callback);
     expect(victim.page.status).toBe(403);
     // An account that waits for its confirmation can't be moved to another session, either.
-    const [mine, theirs] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    const [mine, theirs] = [await signInBrowser(await make.user()), await signInBrowser(await make.user())];
     await signInAs(who, mine, `${IDENTITIES}/connect`);
     theirs.cookies.set('gamewharf_provider_account', mine.cookies.get('gamewharf_provider_account')!);
     expect((await theirs.get(IDENTITIES)).text).not.toContain('Connect this account?');
@@ -253,7 +253,7 @@ describe('takeover', () => {
   test('a response is rejected after the user has signed out or in as a different user', async () => {
     const who = person();
     await real.signsIn(who);
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     await browser.get(`${IDENTITIES}/connect`);
     const callback = await signInAt(browser.page.location!);
     const request = browser.cookies.get('gamewharf_provider_request')!;
@@ -271,7 +271,7 @@ describe('connected providers', () => {
   test('an account that is connected already can’t be connected to another user', async () => {
     const who = person();
     await signInAs(who);
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     await signInAs(who, browser, `${IDENTITIES}/connect`);
     await browser.follow();
     await browser.submit(IDENTITIES, { password: PASSWORD });
@@ -322,7 +322,7 @@ describe('connected providers', () => {
     const [{ id } = { id: 0 }] = await sql<{ id: number }>('SELECT id FROM identities WHERE subject = $1', [
       who.sub,
     ]);
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     await browser.get(IDENTITIES);
     const form_token = /name="form_token" value="([^"]*)"/.exec(browser.page.text)![1]!;
     await browser.post(`${IDENTITIES}/${id}/disconnect`, { form_token });
@@ -353,7 +353,7 @@ describe('an erasure that ends first', () => {
 
   test('rejects a connection', async () => {
     const user = await make.user();
-    const browser = await browserOf(user);
+    const browser = await signInBrowser(user);
     const who = person();
     await signInAs(who, browser, `${IDENTITIES}/connect`);
     await browser.follow();
@@ -388,7 +388,7 @@ describe('sign-out', () => {
   });
 
   test('ends a session with a password only here', async () => {
-    const browser = await browserOf(await make.user());
+    const browser = await signInBrowser(await make.user());
     await browser.get('/user/settings/collections');
     expect((await browser.submit('/logout')).location).toBe('/logout');
   });

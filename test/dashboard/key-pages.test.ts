@@ -1,12 +1,12 @@
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
-import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import { Browser, signInBrowser, PASSWORD, withPassword } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor, anonymous } from '../support/actor';
 import { baseUrl, logged, openApp, theApp, useStore } from '../support/app';
 import { failure, send } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 
 useStore({ FILES_DIR: '/nonexistent', OPERATOR_TOKEN });
 
@@ -111,7 +111,7 @@ test('a file of another game and a form of another site are rejected', async () 
   const foreign = await make.upload({ game: await make.game({ owner, min_price: 500 }) });
   const browser = new Browser();
   await browser.get(path());
-  const form = browser.fieldsOf(`${path()}/files/${upload.id}`);
+  const form = browser.formFields(`${path()}/files/${upload.id}`);
   expect((await browser.post(`${path()}/files/${foreign.id}`, form)).status).toBe(404);
   expect((await browser.post(`${path()}/files/${upload.id}`, {})).status).toBe(403);
   const crossSite = { 'sec-fetch-site': 'cross-site' };
@@ -126,7 +126,7 @@ test('a file of another game and a form of another site are rejected', async () 
 test('unknown, revoked and foreign keys are the same 404', async () => {
   const revoked = await make.downloadKey({ game, revoked_at: '2026-01-01T00:00:00Z' });
   await claimed(owner);
-  const browser = await browserOf(player);
+  const browser = await signInBrowser(player);
   const pages = [];
   for (const text of ['unknown', '%00', 'x'.repeat(3000), revoked.key, key.key])
     pages.push(comparable(await browser.get(path(text))));
@@ -141,8 +141,8 @@ test('unknown, revoked and foreign keys are the same 404', async () => {
 test('unknown, revoked and foreign keys need the same statements', async () => {
   const revoked = await make.downloadKey({ game, revoked_at: '2026-01-01T00:00:00Z' });
   await claimed(owner);
-  const browser = await browserOf(player);
-  const statementsFor = (text: string, visitor: Browser) => statementsOf(() => visitor.get(path(text)));
+  const browser = await signInBrowser(player);
+  const statementsFor = (text: string, visitor: Browser) => recordStatements(() => visitor.get(path(text)));
   for (const [visitor, keys] of [
     [new Browser(), [revoked.key]],
     [browser, [revoked.key, key.key]],
@@ -156,7 +156,7 @@ test('a key of an account opens for its session, and asks others to sign in', as
   await claimed(player);
   expect((await new Browser().get(path())).location).toMatch(SIGN_IN);
   expect(await anonymous.get(path())).toEqual(failure(401, 'authentication required'));
-  const browser = await browserOf(player);
+  const browser = await signInBrowser(player);
   await browser.get(path());
   expect(browser.words).toContain('This game is in your library');
   expect((await browser.submit(`${path()}/files/${upload.id}`)).status).toBe(303);
@@ -198,7 +198,7 @@ test('a path with a key in the URL of the sign-in page is in no URL of its links
   const browser = new Browser();
   for (const secret of [path(), path().toUpperCase(), '/links/token']) {
     await browser.get(`/login?return_to=${encodeURIComponent(secret)}`);
-    expect(browser.fieldsOf('/login').return_to).toBe(secret);
+    expect(browser.formFields('/login').return_to).toBe(secret);
     expect(browser.page.text).toMatch(/href="\/forgot-password\?return_to=[\w-]{16}"/);
   }
 });
@@ -229,7 +229,7 @@ test('a signed-in player adds the game to the library once', async () => {
   const { location } = await visitor.submit(`${path()}/claim`);
   expect(location).toMatch(SIGN_IN);
   const reader = await make.user();
-  const browser = await browserOf(reader);
+  const browser = await signInBrowser(reader);
   await browser.get(path());
   await browser.submit(`${path()}/claim`);
   await browser.follow();

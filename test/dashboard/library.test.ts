@@ -1,5 +1,5 @@
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
-import { Browser, browserOf } from '../support/browser';
+import { Browser, signInBrowser } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { type Actor } from '../support/actor';
 import { theApp, useStore } from '../support/app';
@@ -19,7 +19,7 @@ beforeAll(async () => {
   ({ owner } = await actors());
   player = await make.user({ emails: [{ email: 'player@example.com', verified: true }] });
   game = await make.game({ owner, title: 'Bright <Harbor>', traits: '{p_windows,p_linux}' });
-  browser = await browserOf(player);
+  browser = await signInBrowser(player);
 });
 
 const redeem = async (key: string, as = browser) => {
@@ -30,7 +30,7 @@ const redeem = async (key: string, as = browser) => {
 test('a player who signs in sees their games, and a seller sees the games that they sell', async () => {
   await browser.get('/user/settings');
   expect(browser.page.location).toBe(GAMES);
-  const seller = await browserOf(owner);
+  const seller = await signInBrowser(owner);
   await seller.get('/user/settings');
   expect(seller.page.location).toBe('/user/settings/sales');
 });
@@ -53,7 +53,7 @@ test('the library lists keys with their receipts, purchases without keys, and no
     key: 'revoked-key',
   });
   const foreign = await make.downloadKey({ game, user_id: owner.id });
-  const mine = await browserOf(bought);
+  const mine = await signInBrowser(bought);
   await mine.get(GAMES);
   expect(mine.words).toContain('Bright <Harbor> by');
   expect(mine.words).toMatch(/Windows, Linux/);
@@ -86,7 +86,7 @@ test('each owned game lists its files, which only the player can download', asyn
   await make.upload({ game: owned, external_url: 'https://shop.example/comet' });
   await make.upload({ game: owned, channel_name: 'empty', display_name: 'Nothing yet' });
   const foreign = await make.upload({ game: other, filename: 'foreign.zip' });
-  const mine = await browserOf(reader);
+  const mine = await signInBrowser(reader);
   await mine.get(GAMES);
   expect(mine.words).toMatch(/comet <1>\.zip macOS · 1\.2 MB/);
   expect(mine.words).toMatch(/Tin Comet for Windows version 2\.0 · 999 bytes/);
@@ -119,7 +119,7 @@ test('a button downloads the file for the visitor’s platform, and the others s
     ['sea-demo.apk', 'p_android', 'demo'],
   ])
     await make.upload({ game: owned, filename, traits });
-  const mine = await browserOf(reader);
+  const mine = await signInBrowser(reader);
   const button = async (agent?: string) => {
     await mine.get(GAMES, agent === undefined ? {} : { 'user-agent': agent });
     expect(mine.words).toMatch(/demo\.zip .*sea\.exe .*sea\.tar .*sea-demo\.apk/);
@@ -152,7 +152,7 @@ test('the library is searched and sorted, and its pages keep both', async () => 
       created_at: `2026-01-${String(n + 1).padStart(2, '0')}`,
     });
   }
-  const mine = await browserOf(reader);
+  const mine = await signInBrowser(reader);
   const titles = async (query: string) => {
     await mine.get(`${GAMES}${query}`);
     return [...mine.page.text.matchAll(/<h2>\s*(?:<a[^>]*>)?([^<]*?)(?:<\/a>)?\s*<\/h2>/g)].map(
@@ -176,7 +176,7 @@ test('a game with many files lists the first ones and says so', async () => {
   const many = await make.game({ owner });
   await make.downloadKey({ game: many, user_id: reader.id, account_id: reader.id });
   for (let n = 0; n < 31; n++) await make.upload({ game: many, filename: `part-${n}.zip` });
-  const mine = await browserOf(reader);
+  const mine = await signInBrowser(reader);
   await mine.get(GAMES);
   expect(mine.words).toContain('part-29.zip');
   expect(mine.words).not.toContain('part-30.zip');
@@ -194,7 +194,7 @@ test('an unclaimed key is redeemed once, by its text or its download URL', async
   await redeem(key);
   await browser.follow();
   expect(browser.words).toContain(`${game.title} was already in your games.`);
-  const other = await browserOf(await make.user());
+  const other = await signInBrowser(await make.user());
   expect((await redeem(key, other)).status).toBe(404);
   expect(other.words).toContain('This key isn’t valid, or another account already has it.');
   expect(await sql('SELECT user_id FROM download_keys WHERE id = $1', [id])).toEqual([
@@ -227,12 +227,12 @@ test.each([
     },
   ],
 ])('rejects a key that is %s', async (_, find) => {
-  const as = await browserOf(await make.user());
+  const as = await signInBrowser(await make.user());
   expect((await redeem((await find()).key, as)).status).toBe(404);
 });
 
 test('a key of a purchase is claimed after a refund that has begun', async () => {
-  const as = await browserOf(await make.user());
+  const as = await signInBrowser(await make.user());
   const purchase = await make.purchase({ games: [game] });
   const { id, key } = await make.downloadKey({ game, purchase_id: purchase.id });
   const { query, commit } = await holdLocks(
@@ -246,7 +246,7 @@ test('a key of a purchase is claimed after a refund that has begun', async () =>
 });
 
 test('limits failed attempts at keys like those at passwords', async () => {
-  const as = await browserOf(await make.user());
+  const as = await signInBrowser(await make.user());
   const statuses: number[] = [];
   for (let n = 0; n < 7; n++) statuses.push((await redeem(`guess-${n}`, as)).status);
   expect(statuses.slice(0, 5)).toEqual([404, 404, 404, 404, 404]);
@@ -281,7 +281,7 @@ describe('a bundle in the library', () => {
       user_id: reader.id,
       key: 'claimed-key',
     });
-    mine = await browserOf(reader);
+    mine = await signInBrowser(reader);
   });
 
   const path = () => `${GAMES}/bundles/${bundle.id}`;

@@ -1,5 +1,5 @@
 import { Audit } from '../../src/audit/audit';
-import { browserOf } from '../support/browser';
+import { signInBrowser } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
 import {
   ACCESS,
@@ -10,7 +10,7 @@ import {
   browser,
   CALLBACK,
   decide,
-  fragmentOf,
+  parseFragment,
   oauthError,
   type Tokens,
   useOauth,
@@ -31,7 +31,7 @@ describe('consent', () => {
     await authorize(client.tokenRequest());
     const { status, location } = await browser.get(authorizePath(client.tokenRequest()));
     expect(status).toBe(303);
-    expect(fragmentOf(location).access_token).toMatch(/^gw_/);
+    expect(parseFragment(location).access_token).toMatch(/^gw_/);
     const events = () =>
       sql(
         `SELECT event, user_id, details->'scopes' AS scopes FROM audit_events
@@ -80,7 +80,7 @@ describe('consent', () => {
     expect(status).toBe(200);
     expect(browser.words).toMatch(/See the games you uploaded[^.]* New/);
     const { location } = await browser.submit('/user/oauth', {}, 'Allow');
-    expect(fragmentOf(location).scope).toBe('profile:games profile:me');
+    expect(parseFragment(location).scope).toBe('profile:games profile:me');
     expect((await browser.get(authorizePath(client.tokenRequest({ scope: 'profile:games' })))).status).toBe(
       303,
     );
@@ -96,7 +96,7 @@ describe('consent', () => {
   test('applies to one user only', async () => {
     const client = await application();
     await authorize(client.tokenRequest());
-    const other = await browserOf(await make.user());
+    const other = await signInBrowser(await make.user());
     expect((await other.get(authorizePath(client.tokenRequest()))).status).toBe(200);
   });
 });
@@ -106,7 +106,7 @@ describe('revoking access', () => {
     await browser.get(ACCESS);
     const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
     await browser.get(path);
-    const confirmed = browser.fieldsOf(path);
+    const confirmed = browser.formFields(path);
     expect((await browser.post(path, confirmed)).status).toBe(303);
     expect((await browser.get(path)).status).toBe(404);
     expect((await browser.post(path, confirmed)).status).toBe(404);
@@ -115,7 +115,7 @@ describe('revoking access', () => {
   test('RFC 9700 4.14.2: revokes every token of a grant at once', async () => {
     const client = await application();
     const tokens = await client.tokensFor();
-    const { access_token } = fragmentOf(await authorize(client.tokenRequest()));
+    const { access_token } = parseFragment(await authorize(client.tokenRequest()));
     const waiting = await client.codeFor();
     const { device_code, user_code } = await client.device();
     await decide(user_code, 'Allow');
@@ -156,10 +156,10 @@ describe('revoking access', () => {
     await browser.get(ACCESS);
     expect(browser.words).toContain('See who you are Since');
     const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
-    const other = await browserOf(await make.user());
+    const other = await signInBrowser(await make.user());
     expect((await other.get(path)).status).toBe(404);
     await other.get('/user/settings/api-keys/new');
-    const { form_token } = other.fieldsOf('/user/settings/api-keys');
+    const { form_token } = other.formFields('/user/settings/api-keys');
     expect((await other.post(path, { form_token: form_token! })).status).toBe(404);
     expect(await isAccepted(access_token)).toBe(true);
   });
@@ -178,7 +178,7 @@ describe('revoking access', () => {
   test('revokes tokens of an app whose developer is deleted', async () => {
     const client = await application();
     const { access_token } = await client.tokensFor();
-    const { access_token: implicit } = fragmentOf(await authorize(client.tokenRequest()));
+    const { access_token: implicit } = parseFragment(await authorize(client.tokenRequest()));
     expect([await isAccepted(access_token), await isAccepted(implicit!)]).toEqual([true, true]);
     await sql('DELETE FROM users WHERE id = (SELECT user_id FROM oauth_applications WHERE client_id = $1)', [
       client.id,
@@ -188,7 +188,7 @@ describe('revoking access', () => {
 
   test('revokes tokens of a deleted app', async () => {
     const owner = await make.user();
-    const mine = await browserOf(owner);
+    const mine = await signInBrowser(owner);
     await mine.get(`${APPS}/new`);
     await mine.submit(APPS, { name: 'Short-lived', redirect_uris: CALLBACK });
     const client = new OauthClient(decodeURIComponent(mine.page.location!.split('/').at(-1)!));

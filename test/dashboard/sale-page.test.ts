@@ -1,10 +1,10 @@
-import { type Browser, browserOf } from '../support/browser';
+import { type Browser, signInBrowser } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor } from '../support/actor';
 import { baseUrl, logged, openApp, useStore } from '../support/app';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 
 useStore({ OPERATOR_TOKEN, SELLERS_MAY_REFUND: 'true', STORE_NAME: 'Pier Games' });
 
@@ -23,8 +23,8 @@ beforeAll(async () => {
   ({ owner, stranger } = all);
   game = await make.game({ owner, admins: [all.admin], title: 'Bright <Harbor>' });
   foreign = await make.game({ owner: stranger, title: 'Not yours' });
-  browser = await browserOf(owner);
-  other = await browserOf(stranger);
+  browser = await signInBrowser(owner);
+  other = await signInBrowser(stranger);
 });
 
 /** Sells through the operator API, so that totals and keys are as a checkout leaves them. */
@@ -61,7 +61,7 @@ describe('a sale', () => {
       sale_rate: 20,
       quantity: 2,
     });
-    const statements = await statementsOf(() => browser.get(path));
+    const statements = await recordStatements(() => browser.get(path));
     expect(statements.length).toBeLessThanOrEqual(5);
     expect(browser.words).toContain(`Sale ${id} Refund Status Complete Time 3 Mar 2024 , 01:02:03 UTC`);
     expect(browser.words).toContain(
@@ -83,7 +83,7 @@ describe('a sale', () => {
       created_at: '2024-03-03T01:02:03Z',
     });
     const [key] = keys;
-    const player = await browserOf(await make.user({ username: 'pat' }));
+    const player = await signInBrowser(await make.user({ username: 'pat' }));
     await player.get('/user/games/redeem');
     await player.submit('/user/games/redeem', { key: key!.key });
     await sql(
@@ -162,7 +162,7 @@ describe('a sale', () => {
     ] as const)
       expect({ url, status: (await who.get(url)).status }).toEqual({ url, status: 404 });
     await other.get('/user/games');
-    const form_token = other.fieldsOf('/logout').form_token!;
+    const form_token = other.formFields('/logout').form_token!;
     expect((await other.post(`${path}/refund`, { form_token })).status).toBe(404);
   });
 
@@ -175,7 +175,7 @@ describe('a sale', () => {
     expect(browser.words).not.toContain(`Key ${keys[1]!.id}`);
     expect(browser.words).toContain('contact Pier Games. The sale includes games that you can’t edit.');
     expect((await browser.get(`${path}/refund`)).status).toBe(403);
-    const form_token = browser.fieldsOf('/logout').form_token!;
+    const form_token = browser.formFields('/logout').form_token!;
     expect((await browser.post(`${path}/refund`, { form_token })).status).toBe(403);
   });
 
@@ -234,7 +234,7 @@ describe('a refund', () => {
     expect(sold).toMatchObject({ status: 'complete', live: 1 });
     await browser.get(`${path}/refund`);
     expect(browser.words).toContain('This marks the sale of €7.00 to refund@example.com as refunded');
-    const { form_token, ...fields } = browser.fieldsOf(`${path}/refund`);
+    const { form_token, ...fields } = browser.formFields(`${path}/refund`);
     expect(fields).toEqual({});
     expect((await browser.post(`${path}/refund`, {})).status).toBe(403);
     expect((await browser.post(`${path}/refund`, { form_token: form_token! })).location).toBe(path);
@@ -277,11 +277,11 @@ describe('a refund', () => {
     const { path, id } = await sell({ email: 'store@example.com' });
     const replica = await openApp({ STORE_NAME: 'Pier Games' });
     const url = await replica.getUrl();
-    const elsewhere = await browserOf(owner, () => url);
+    const elsewhere = await signInBrowser(owner, () => url);
     await elsewhere.get(path);
     expect(elsewhere.words).toContain('To refund this sale, contact Pier Games.');
     expect(elsewhere.page.text).not.toContain(`${path}/refund`);
-    const form_token = elsewhere.fieldsOf('/logout').form_token!;
+    const form_token = elsewhere.formFields('/logout').form_token!;
     expect((await elsewhere.post(`${path}/refund`, { form_token })).status).toBe(403);
     expect(await state(id)).toMatchObject({ status: 'complete' });
   });
@@ -440,7 +440,7 @@ describe('the search', () => {
       expect(browser.words).toContain(`Sale ${sales[1]!.id}`);
     }
     expect(Buffer.from(url.slice(SEARCH.length + 1), 'base64url').toString('latin1')).not.toContain('find');
-    const again = await browserOf(owner);
+    const again = await signInBrowser(owner);
     for (const [who, path] of [
       [again, url],
       [other, url],
@@ -474,7 +474,7 @@ describe('the search', () => {
   });
 
   test('is available to sellers only and needs the form’s token', async () => {
-    const player = await browserOf(await make.user());
+    const player = await signInBrowser(await make.user());
     await player.get('/user/games');
     expect(player.page.text).not.toContain(SEARCH);
     expect((await browser.post(SEARCH, { term: 'find' })).status).toBe(403);

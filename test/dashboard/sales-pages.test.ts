@@ -3,14 +3,14 @@ import { SALES_FIGURES, TOTALS } from '../../src/purchases/sales/sales-report.se
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { bind, type Statement } from '../../src/platform/database/statement';
 import { SALES_LISTS, FIRST_PLACE } from '../../src/purchases/sales/sales-list.service';
-import { planOf } from '../support/plans';
-import { type Browser, browserOf, cookieOf } from '../support/browser';
+import { explainPlan } from '../support/plans';
+import { type Browser, signInBrowser, cookieHeaders } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor } from '../support/actor';
 import { baseUrl, databaseUrl, theClock, useStore } from '../support/app';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
 
@@ -29,7 +29,7 @@ let browser: Browser;
 beforeAll(async () => {
   ({ owner, admin, stranger } = await actors());
   game = await make.game({ owner, admins: [admin], title: 'Bright <Harbour>' });
-  browser = await browserOf(owner);
+  browser = await signInBrowser(owner);
 });
 
 /** Adds a day of sales as the service records it. */
@@ -45,10 +45,10 @@ describe('the Sales page', () => {
     expect((await browser.get('/login')).location).toBe('/user/settings');
     await browser.get(SALES);
     expect(browser.page.text).toContain(`<a href="${SALES}"  aria-current="page">Sales</a>`);
-    const helper = await browserOf(admin);
+    const helper = await signInBrowser(admin);
     await helper.get('/user/games');
     expect(helper.page.text).toContain(SALES);
-    const other = await browserOf(stranger);
+    const other = await signInBrowser(stranger);
     expect((await other.get('/user/settings')).location).toBe('/user/games');
     await other.follow();
     expect(other.page.text).not.toContain(SALES);
@@ -57,7 +57,7 @@ describe('the Sales page', () => {
   });
 
   test("returns 404 for other users' games", async () => {
-    const other = await browserOf(stranger);
+    const other = await signInBrowser(stranger);
     for (const path of [
       `${SALES}?game=${game.id}`,
       `${SALES}.csv?game=${game.id}`,
@@ -101,7 +101,7 @@ describe('the Sales page', () => {
     await make.purchase({ games: [foreign], email: 'foreign@example.com' });
     await make.downloadKey({ game: one, purchase_id: old.id, user_id: seller.id });
     await make.downloadKey({ game: two, purchase_id: refunded.id });
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     await page.get(SALES);
     expect(page.words).toContain(
       `Key Sale ${bundle.id} 3 Mar 2024 c@example.com Copy c@example.com One and 1 more Bundle €7.00 Complete Card No key ` +
@@ -109,7 +109,7 @@ describe('the Sales page', () => {
         `Sale ${old.id} 1 Mar 2024 a@example.com Copy a@example.com One $5.00 Complete Card Claimed`,
     );
     expect(page.words).not.toMatch(/pending@|foreign@|Foreign/);
-    expect((await statementsOf(() => page.get(SALES))).length).toBeLessThanOrEqual(5);
+    expect((await recordStatements(() => page.get(SALES))).length).toBeLessThanOrEqual(5);
   });
 
   test('names the bundle that was sold, also in the CSV file', async () => {
@@ -118,7 +118,7 @@ describe('the Sales page', () => {
     const bundle = await make.bundle({ owner: seller, games: [game], title: 'Pier & more, \u202etxt' });
     await make.purchase({ games: [game], bundle_id: bundle.id, purchase_type: 'bundle' });
     await make.purchase({ games: [game] });
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     await page.get(SALES);
     expect(page.page.text).toContain('in Pier &amp; more, txt<');
     const { text } = await page.get(`${SALES}.csv`);
@@ -150,7 +150,7 @@ describe('the Sales page', () => {
          WHERE i % 4 = n - 1 OR i % 5 = 0 AND (i % 4 = n % 4 OR i % 15 = 0)`,
         [games.map(({ id }) => id)],
       );
-      page = await browserOf(seller);
+      page = await signInBrowser(seller);
     });
 
     const numbers = () =>
@@ -225,7 +225,7 @@ describe('the Sales page', () => {
 
     test('keeps the filters in its form and its links, and shows the sum of the period', async () => {
       await page.get(`${SALES}?currency=EUR&status=complete&range=custom&from=2024-01-10&to=2024-01-30`);
-      expect(page.fieldsOf(SALES)).toEqual({
+      expect(page.formFields(SALES)).toEqual({
         game: '',
         range: 'custom',
         from: '2024-01-10',
@@ -287,7 +287,7 @@ describe('the Figures page', () => {
     await sold(two.id, dayAgo(3), 'USD', 5, 100_000);
     await sold(two.id, dayAgo(200), 'USD', 1, 100);
     await sold(two.id, dayAgo(3000), 'USD', 1, 12_300);
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     const ask = async (query: string) => {
       await page.get(`${FIGURES}?${query}`);
       return page.words;
@@ -331,7 +331,7 @@ describe('the Figures page', () => {
   test('spaces the labels of the axis evenly', async () => {
     const seller = await make.user();
     await sold((await make.game({ owner: seller })).id, dayAgo(0), 'USD', 1, 100);
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     for (const range of ['30d', '90d', '12m', '5y', '12m&by=week', '30d&by=week', '12m&by=day']) {
       await page.get(`${FIGURES}?range=${range}`);
       const labels = labelsOf(page);
@@ -351,7 +351,7 @@ describe('the Figures page', () => {
       ['2024-03-02', 4, 4000],
     ];
     for (const [day, purchases, amount] of days) await sold(mine.id, day, 'EUR', purchases, amount);
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     const custom = (from: string, to: string) => page.get(`${FIGURES}?range=custom&from=${from}&to=${to}`);
     await custom('2024-02-29', '2024-03-01');
     expect(page.words).toContain('29 Feb 2024 to 1 Mar 2024 compared with the 2 days before');
@@ -363,7 +363,7 @@ describe('the Figures page', () => {
       '1 Mar 2024: €13.00, 2 sales; before: €10.00',
     ]);
     // The form and each link keep the dates.
-    expect(page.fieldsOf(FIGURES)).toMatchObject({
+    expect(page.formFields(FIGURES)).toMatchObject({
       range: 'custom',
       from: '2024-02-29',
       to: '2024-03-01',
@@ -412,7 +412,7 @@ describe('the Figures page', () => {
     await sold(mine.id, dayAgo(0), 'USD', 2, 1451);
     await sold(mine.id, dayAgo(0), 'JPY', 1, 1000);
     await sold(mine.id, dayAgo(40), 'USD', 1, 1000);
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     await page.get(FIGURES);
     expect(page.words).toContain('Refunds 1 −50% from 2');
     expect(page.words).toContain('Keys claimed 33%');
@@ -435,7 +435,7 @@ describe('the Figures page', () => {
       [mine.id],
     );
     await sold(mine.id, dayAgo(0), 'USD', 1050, 105_000);
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     await page.get(FIGURES);
     expect(page.words).toContain('Sales 1,050');
     expect(page.words).toContain('Refunds 1,000 Average');
@@ -445,14 +445,14 @@ describe('the Figures page', () => {
   test('needs at most six statements', async () => {
     const seller = await make.user();
     const old = await make.game({ owner: seller });
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     await sold(old.id, '2015-06-07', 'EUR', 1, 500);
-    expect((await statementsOf(() => page.get(FIGURES))).length).toBeLessThanOrEqual(5);
+    expect((await recordStatements(() => page.get(FIGURES))).length).toBeLessThanOrEqual(5);
     expect(page.words).toContain('Show all time');
     await page.get(/href="([^"]*range=all[^"]*)"/.exec(page.page.text)![1]!.replaceAll('&amp;', '&'));
     expect(page.page.text).toContain('Jun 2015: €5.00, 1 sale');
     expect(
-      (await statementsOf(() => page.get(`${FIGURES}?range=all&game=${old.id}`))).length,
+      (await recordStatements(() => page.get(`${FIGURES}?range=all&game=${old.id}`))).length,
     ).toBeLessThanOrEqual(6);
   });
 
@@ -461,7 +461,7 @@ describe('the Figures page', () => {
     const games = [];
     for (let i = 0; i < 30; i++) games.push(await make.game({ owner: seller, title: `Number ${i}` }));
     for (const game of games.slice(0, 26)) await sold(game.id, dayAgo(1), 'USD', 1, 100);
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     await page.get(FIGURES);
     expect(page.words).not.toContain('without sales');
     await page.get(`${FIGURES}?page=2`);
@@ -476,7 +476,7 @@ describe('the Figures page', () => {
     const odd = await make.game({ owner: seller, title: '夜' });
     await make.purchase({ games: [mine], source: 'card', amount: 1200, created_at: '2024-03-01T10:00:00Z' });
     await sold(mine.id, '2024-03-01', 'USD', 1, 1200);
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     const file = async (query: string) => {
       const { headers, text } = await page.get(
         `${FIGURES}.csv?range=custom&from=2024-02-29&to=2024-03-01&${query}`,
@@ -512,7 +512,7 @@ describe('the Figures page', () => {
 
   test('begins all time with the month of the first sale', async () => {
     const seller = await make.user();
-    const page = await browserOf(seller);
+    const page = await signInBrowser(seller);
     const nameOf = async () =>
       (await page.get(`${FIGURES}.csv?of=game&range=all`)).headers.get('content-disposition');
     const mine = await make.game({ owner: seller });
@@ -582,7 +582,7 @@ describe('the Figures page', () => {
       const client = new Client({ connectionString: databaseUrl() });
       await client.connect();
       const values = { user_id: seller.id, game_id: null, from, to, ...more };
-      const { scanned, pages } = await planOf(client, statement, values).finally(() => client.end());
+      const { scanned, pages } = await explainPlan(client, statement, values).finally(() => client.end());
       expect(scanned).toEqual([]);
       expect(pages).toBeLessThan(most);
     });
@@ -590,7 +590,7 @@ describe('the Figures page', () => {
     test.each(['range=12m', 'range=12m&by=day', 'range=5y', 'range=5y&by=week', 'range=all'])(
       'shows %s',
       async (query) => {
-        const page = await browserOf(seller);
+        const page = await signInBrowser(seller);
         await page.get(`${FIGURES}?${query}`);
         expect(page.words).toContain('CAD · ');
       },
@@ -621,7 +621,7 @@ describe('the Buyers page', () => {
     await buy('failed@example.com', 6, { status: 'failed' });
     await make.purchase({ games: [game], email: 'one@example.org' });
     await buy('nobody@erased.invalid', 7);
-    page = await browserOf(seller);
+    page = await signInBrowser(seller);
   });
 
   test('lists people by account, otherwise by email address, with orders, refunds, totals and dates', async () => {
@@ -632,7 +632,7 @@ describe('the Buyers page', () => {
         'two@example.org Copy two@example.org two-mails 3 0 €4.00 $3.50 1 Mar 2024 3 Mar 2024',
     );
     expect(page.words).not.toMatch(/failed@|erased/);
-    expect((await statementsOf(() => page.get(BUYERS))).length).toBeLessThanOrEqual(4);
+    expect((await recordStatements(() => page.get(BUYERS))).length).toBeLessThanOrEqual(4);
     await page.get(/href="([^"]*\/buyer)"[^>]*>two@/.exec(page.page.text)![1]!);
     expect(page.words).toMatch(/^two-mails Email address .* Orders 3 /);
   });
@@ -762,7 +762,7 @@ describe('the CSV of sales', () => {
   test('has a byte order mark, and needs a session', async () => {
     const ask = (headers: Record<string, string>) =>
       fetch(`${baseUrl()}${SALES}.csv?game=${game.id}`, { headers, redirect: 'manual' });
-    const bytes = Buffer.from(await (await ask(cookieOf(browser))).arrayBuffer());
+    const bytes = Buffer.from(await (await ask(cookieHeaders(browser))).arrayBuffer());
     expect(bytes.subarray(0, 11).toString('latin1')).toBe('\xef\xbb\xbfpurchase');
     expect((await ask({})).status).toBe(303);
   });

@@ -1,4 +1,4 @@
-import { type Browser, browserOf } from '../support/browser';
+import { type Browser, signInBrowser } from '../support/browser';
 import { type Actor } from '../support/actor';
 import { baseUrl, useStore } from '../support/app';
 import { make } from '../support/make';
@@ -19,7 +19,7 @@ const endSessions = () => sql('DELETE FROM sessions WHERE user_id = $1', [user.i
 
 beforeEach(async () => {
   user = await make.user();
-  browser = await browserOf(user);
+  browser = await signInBrowser(user);
 });
 
 test.each([
@@ -27,7 +27,7 @@ test.each([
   ['the cookie expired', async () => browser.cookies.clear()],
 ])('a form sent after %s keeps what was entered until its person sends it again', async (_, end) => {
   await browser.get(NEW);
-  const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'Long & <hard> to type' };
+  const fields = { ...browser.formFields(COLLECTIONS), title: 'Long & <hard> to type' };
   await end();
   await browser.post(COLLECTIONS, fields);
   expect(browser.page.status).toBe(403);
@@ -37,7 +37,7 @@ test.each([
   // Without a new sign-in, a second submission gets the same page.
   await browser.submit(COLLECTIONS);
   expect(browser.words).toMatch(/^Your session has ended/);
-  const kept = browser.fieldsOf(COLLECTIONS);
+  const kept = browser.formFields(COLLECTIONS);
   await browser.signIn(user.username);
   await browser.post(COLLECTIONS, kept);
   expect(browser.page.status).toBe(403);
@@ -54,7 +54,7 @@ test.each([
 test('passwords aren’t kept, and a form with nothing else leads back to its page', async () => {
   const DATA = '/user/settings/data';
   await browser.get(DATA);
-  const fields = { ...browser.fieldsOf(DATA), password: 'a secret one' };
+  const fields = { ...browser.formFields(DATA), password: 'a secret one' };
   await endSessions();
   await browser.post(DATA, fields, { referer: `${baseUrl()}${DATA}?from=menu` });
   expect(browser.words).toMatch(
@@ -66,18 +66,18 @@ test('passwords aren’t kept, and a form with nothing else leads back to its pa
 
 test('the sign-in link contains no key', async () => {
   await browser.get(NEW);
-  const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'x' };
+  const fields = { ...browser.formFields(COLLECTIONS), title: 'x' };
   await endSessions();
   await browser.post(COLLECTIONS, fields, { referer: `${baseUrl()}/download/SECRET` });
   expect(browser.page.text).not.toContain('SECRET');
   const [, path] = /href="(\/login\?[^"]*)"/.exec(browser.page.text)!;
   await browser.get(path!);
-  expect(browser.fieldsOf('/login').return_to).toBe('/download/SECRET');
+  expect(browser.formFields('/login').return_to).toBe('/download/SECRET');
 });
 
 test('the sign-in link never leads to another host', async () => {
   await browser.get(NEW);
-  const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'x' };
+  const fields = { ...browser.formFields(COLLECTIONS), title: 'x' };
   await endSessions();
   for (const referer of ['https://evil.example/phish', 'x', '']) {
     await browser.post(COLLECTIONS, fields, { referer });
@@ -89,7 +89,7 @@ test('a form without entries isn’t sent again by someone who has signed in sin
   const { id } = await make.collection({ owner: user });
   const path = `${COLLECTIONS}/${id}/delete`;
   await browser.get(path);
-  const fields = browser.fieldsOf(path);
+  const fields = browser.formFields(path);
   await endSessions();
   await browser.signIn(user.username);
   await browser.post(path, fields, { referer: baseUrl() + path });
@@ -106,7 +106,7 @@ test.each(['https://evil.example/phish', '//evil.example/phish'])(
   'no link leads to another host, as with the referrer %s',
   async (path) => {
     await browser.get(NEW);
-    const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'x' };
+    const fields = { ...browser.formFields(COLLECTIONS), title: 'x' };
     await endSessions();
     await browser.signIn(user.username);
     await browser.post(COLLECTIONS, fields, { referer: path.startsWith('/') ? baseUrl() + path : path });
@@ -118,7 +118,7 @@ test.each(['https://evil.example/phish', '//evil.example/phish'])(
 
 test('a form of another site, or without a token, is rejected as before', async () => {
   await browser.get(NEW);
-  const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'Planted' };
+  const fields = { ...browser.formFields(COLLECTIONS), title: 'Planted' };
   await endSessions();
   for (const [given, headers] of [
     [fields, { 'sec-fetch-site': 'cross-site' }],

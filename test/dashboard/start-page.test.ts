@@ -5,14 +5,14 @@ import { Command } from 'commander';
 import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { addCommands } from '../../src/commands/program';
-import { examplesOf, expectAsPrinted, run } from '../support/page-examples';
+import { readExamples, expectAsPrinted, run } from '../support/page-examples';
 import { baseUrl, theApp, useStore } from '../support/app';
 import { readFileSync } from 'node:fs';
 
 useStore();
 
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'start', 'first-sale.md'), 'utf8');
-const [before, after] = examplesOf('start/first-sale.md');
+const [before, after] = readExamples('start/first-sale.md');
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-start-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 

@@ -1,7 +1,7 @@
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { MAX_ATTEMPTS } from '../../src/operator/webhooks/webhook-attempts.service';
 import { MAX_USER_WEBHOOKS } from '../../src/operator/webhooks/webhooks.service';
-import { Browser, browserOf } from '../support/browser';
+import { Browser, signInBrowser } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor } from '../support/actor';
 import { databaseUrl, logged, openApp, theApp, theClock, useStore } from '../support/app';
@@ -21,7 +21,7 @@ let browser: Browser;
 beforeAll(async () => {
   seller = await make.user();
   game = await make.game({ owner: seller, title: 'Bright <Harbor>' });
-  browser = await browserOf(seller);
+  browser = await signInBrowser(seller);
 });
 afterEach(async () => {
   closeReceivers();
@@ -102,7 +102,7 @@ test('adds a webhook for one game and one event', async () => {
   await browser.get(`${WEBHOOKS}/new`);
   const receiver = await Receiver.open();
   const form = Object.fromEntries(
-    Object.entries(browser.fieldsOf(WEBHOOKS)).filter(
+    Object.entries(browser.formFields(WEBHOOKS)).filter(
       ([name]) => !name.startsWith('event ') || name === 'event purchase.refunded',
     ),
   );
@@ -135,7 +135,7 @@ test.each([
 
 test('rejects a webhook without an event, beyond the limit, or without a game to edit', async () => {
   await browser.get(`${WEBHOOKS}/new`);
-  const { form_token } = browser.fieldsOf(WEBHOOKS);
+  const { form_token } = browser.formFields(WEBHOOKS);
   await browser.post(WEBHOOKS, { form_token: form_token!, url: 'https://example.com/' });
   expect(browser.words).toContain('Select at least one event.');
   await sql(
@@ -146,12 +146,12 @@ test('rejects a webhook without an event, beyond the limit, or without a game to
   await browser.get(`${WEBHOOKS}/new`);
   await browser.submit(WEBHOOKS, { url: 'https://example.com/' });
   expect(browser.words).toContain(`There are already ${MAX_USER_WEBHOOKS} webhooks, which is the limit.`);
-  const player = await browserOf(await make.user());
+  const player = await signInBrowser(await make.user());
   await player.get(WEBHOOKS);
   expect(player.words).toContain('You can’t edit any games yet.');
   expect((await player.get(`${WEBHOOKS}/new`)).status).toBe(404);
   await player.get('/user/games/redeem');
-  const token = player.fieldsOf('/user/games/redeem').form_token!;
+  const token = player.formFields('/user/games/redeem').form_token!;
   const fields = { form_token: token, url: 'https://example.com/', 'event purchase.completed': 'yes' };
   expect((await player.post(WEBHOOKS, fields)).status).toBe(404);
 });
@@ -159,7 +159,7 @@ test('rejects a webhook without an event, beyond the limit, or without a game to
 test('sends no more messages to an admin removed from a game, not even pending ones', async () => {
   const admin = await make.user();
   const shared = await make.game({ owner: seller, admins: [admin] });
-  const theirs = await browserOf(admin);
+  const theirs = await signInBrowser(admin);
   const receiver = await added(await Receiver.open(status(500)), {}, theirs);
   const ofOwner = await added(await Receiver.open());
   await sold(game.id);
@@ -217,7 +217,7 @@ test('sends a test message, and resends a delivery with the same ID', async () =
   // A test can't be resent, because it has no sale.
   const [test] = await attemptsOf(receiver);
   await browser.get(pathOf(receiver));
-  expect(() => browser.fieldsOf(`${pathOf(receiver)}/attempts/${test!.id}`)).toThrow('no form');
+  expect(() => browser.formFields(`${pathOf(receiver)}/attempts/${test!.id}`)).toThrow('no form');
 });
 
 test(`keeps the last ${MAX_ATTEMPTS} attempts`, async () => {
@@ -244,10 +244,10 @@ test('a receiver that responds with 410 is disabled, until its owner enables it 
     'This webhook was disabled because your receiver responded with 410 Gone. Enable again',
   );
   const enable = `${pathOf(receiver)}/enable`;
-  const fields = browser.fieldsOf(enable);
-  const other = await browserOf(await make.user());
+  const fields = browser.formFields(enable);
+  const other = await signInBrowser(await make.user());
   await other.get('/user/games');
-  const { form_token } = other.fieldsOf('/logout');
+  const { form_token } = other.formFields('/logout');
   expect((await other.post(enable, { form_token: form_token! })).status).toBe(404);
   receiver.response = status(204);
   await browser.submit(enable);
@@ -310,11 +310,11 @@ test('returns 404 for another user’s webhook and for the store’s own', async
   );
   const other = await make.user();
   await make.game({ owner: other });
-  const theirs = await browserOf(other);
+  const theirs = await signInBrowser(other);
   await theirs.get(WEBHOOKS);
   expect(theirs.words).toContain('You don’t have any webhooks yet.');
   await theirs.get(`${WEBHOOKS}/new`);
-  const { form_token } = theirs.fieldsOf(WEBHOOKS);
+  const { form_token } = theirs.formFields(WEBHOOKS);
   for (const id of [receiver.id, store!.id]) {
     for (const path of ['', '/rotate', '/delete'])
       expect((await theirs.get(`${WEBHOOKS}/${id}${path}`)).status).toBe(404);
@@ -333,7 +333,7 @@ test('never sends a user’s webhook to a private network, even if the store’s
     PUBLIC_URL: 'https://api.store.example/',
   });
   const base = await app.getUrl();
-  const theirs = await browserOf(seller, () => base);
+  const theirs = await signInBrowser(seller, () => base);
   for (const url of ['https://10.0.0.1/', 'http://127.0.0.1/']) {
     await theirs.get(`${WEBHOOKS}/new`);
     await theirs.submit(WEBHOOKS, { url });
@@ -345,7 +345,7 @@ test('never sends a user’s webhook to a private network, even if the store’s
 test("exports a user's webhooks, and erases them along with receivers' responses", async () => {
   const person = await make.user({ emails: [{ email: 'quill@example.com', verified: true }] });
   await make.game({ owner: person });
-  const theirs = await browserOf(person);
+  const theirs = await signInBrowser(person);
   const receiver = await added(await Receiver.open(), {}, theirs);
   await theirs.get(pathOf(receiver));
   await theirs.submit(`${pathOf(receiver)}/test`);

@@ -3,10 +3,10 @@ import { type Endpoint, type Port, rejections } from '../support/network';
 import {
   changed,
   type Environment,
-  environmentOf,
+  renderEnvironment,
   environmentVariables,
   one,
-  settingsOf,
+  loadContainerSettings,
   withKubectl,
   useComponent,
   useRestored,
@@ -38,7 +38,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     changed(
       (folder) => changes.forEach((change) => change(folder)),
       (folder) => {
-        rendered = environmentOf(environment, folder);
+        rendered = renderEnvironment(environment, folder);
         const restored = environment === 'production' ? render(`${folder}/overlays/production/restore`) : [];
         manifests = [...rendered.everything, ...restored];
       },
@@ -101,7 +101,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     expect(names).toContain('REDIS_URL');
   });
   it('has all settings of a bucket if one is used', () => {
-    const settings = settingsOf(rendered.api, one(rendered.service, 'ConfigMap'));
+    const settings = loadContainerSettings(rendered.api, one(rendered.service, 'ConfigMap'));
     expect(settings).toMatchObject(
       /bucket/.test(how)
         ? {

@@ -5,10 +5,10 @@ import { kubernetes } from '../support/manifests';
 import {
   type Environment,
   ENVIRONMENTS,
-  environmentOf,
+  renderEnvironment,
   mebibytes,
   one,
-  settingsOf,
+  loadContainerSettings,
   withKubectl,
   variable,
 } from '../support/overlays';
@@ -16,7 +16,7 @@ import {
 withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   let rendered: Environment;
   beforeAll(() => {
-    rendered = environmentOf(environment);
+    rendered = renderEnvironment(environment);
   });
 
   describe('containers', () => {
@@ -183,7 +183,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
     it('are accepted by the service', () => {
       const settings = one(rendered.service, 'ConfigMap');
       for (const container of rendered.containers)
-        expect(() => settingsOf(container, settings)).not.toThrow();
+        expect(() => loadContainerSettings(container, settings)).not.toThrow();
     });
     it('match the ports that the container declares', () => {
       const ports = new Map(

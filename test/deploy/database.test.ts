@@ -2,18 +2,18 @@ import {
   databaseUrl,
   type Environment,
   ENVIRONMENTS,
-  environmentOf,
+  renderEnvironment,
   mebibytes,
   one,
   only,
-  settingsOf,
+  loadContainerSettings,
   withKubectl,
 } from '../support/overlays';
 
 withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   let rendered: Environment;
   beforeAll(() => {
-    rendered = environmentOf(environment);
+    rendered = renderEnvironment(environment);
   });
 
   const cluster = () => one(rendered.database, 'Cluster').spec;
@@ -85,7 +85,10 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   });
   it('has poolers for the connections of all replicas, even without one pooler', () => {
     const clients = (pooler().instances - 1) * Number(pooler().pgbouncer.parameters.max_client_conn);
-    const perReplica = settingsOf(rendered.api, one(rendered.service, 'ConfigMap')).DATABASE_POOL_SIZE;
+    const perReplica = loadContainerSettings(
+      rendered.api,
+      one(rendered.service, 'ConfigMap'),
+    ).DATABASE_POOL_SIZE;
     expect(
       one(rendered.service, 'HorizontalPodAutoscaler').spec.maxReplicas * perReplica,
     ).toBeLessThanOrEqual(clients);

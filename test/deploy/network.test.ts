@@ -1,10 +1,17 @@
 import { selects } from '../support/manifests';
-import { type Environment, ENVIRONMENTS, environmentOf, one, only, withKubectl } from '../support/overlays';
+import {
+  type Environment,
+  ENVIRONMENTS,
+  renderEnvironment,
+  one,
+  only,
+  withKubectl,
+} from '../support/overlays';
 
 withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   let rendered: Environment;
   beforeAll(() => {
-    rendered = environmentOf(environment);
+    rendered = renderEnvironment(environment);
   });
 
   const policy = (name: string) => one(rendered.everything, 'NetworkPolicy', name).spec;

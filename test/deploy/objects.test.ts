@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import { kubernetes, type Manifest, problemsOf } from '../support/manifests';
+import { kubernetes, type Manifest, validateManifest } from '../support/manifests';
 import {
   type Environment,
   ENVIRONMENTS,
-  environmentOf,
+  renderEnvironment,
   one,
   only,
   withKubectl,
@@ -14,12 +14,15 @@ import {
 withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   let rendered: Environment;
   beforeAll(() => {
-    rendered = environmentOf(environment);
+    rendered = renderEnvironment(environment);
   });
 
   it('every object has an existing kind and version, known fields, and all required ones', async () => {
     for (const manifest of rendered.everything)
-      expect([manifest.metadata.name, await problemsOf(manifest)]).toEqual([manifest.metadata.name, []]);
+      expect([manifest.metadata.name, await validateManifest(manifest)]).toEqual([
+        manifest.metadata.name,
+        [],
+      ]);
   });
 });
 
@@ -27,8 +30,8 @@ withKubectl.describe('both environments', () => {
   let staging: Manifest[];
   let production: Manifest[];
   beforeAll(() => {
-    staging = environmentOf('staging').everything;
-    production = environmentOf('production').everything;
+    staging = renderEnvironment('staging').everything;
+    production = renderEnvironment('production').everything;
   });
 
   it('share no namespace, host or backup location', () => {
@@ -74,9 +77,9 @@ describe('the schema check itself', () => {
     }) as unknown as Manifest;
 
   it('accepts valid objects', async () => {
-    expect(await problemsOf(service({}))).toEqual([]);
+    expect(await validateManifest(service({}))).toEqual([]);
     expect(
-      await problemsOf(pooler({ cluster: { name: 'db' }, pgbouncer: { poolMode: 'transaction' } })),
+      await validateManifest(pooler({ cluster: { name: 'db' }, pgbouncer: { poolMode: 'transaction' } })),
     ).toEqual([]);
   });
   it.each([
@@ -95,7 +98,7 @@ describe('the schema check itself', () => {
       pooler({ cluster: { name: 'db' }, pgbouncer: { poolMode: 'statement' } }),
     ],
   ])('rejects %s', async (_, manifest) => {
-    expect(await problemsOf(manifest)).not.toEqual([]);
+    expect(await validateManifest(manifest)).not.toEqual([]);
   });
 });
 

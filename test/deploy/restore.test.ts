@@ -1,9 +1,9 @@
 import path from 'node:path';
-import { kubernetes, type Manifest, problemsOf, render } from '../support/manifests';
+import { kubernetes, type Manifest, validateManifest, render } from '../support/manifests';
 import {
   changed,
   databaseUrl,
-  environmentOf,
+  renderEnvironment,
   one,
   only,
   withKubectl,
@@ -21,7 +21,10 @@ withKubectl.describe('restoring production', () => {
 
   it('consists of valid objects', async () => {
     for (const manifest of restored)
-      expect([manifest.metadata.name, await problemsOf(manifest)]).toEqual([manifest.metadata.name, []]);
+      expect([manifest.metadata.name, await validateManifest(manifest)]).toEqual([
+        manifest.metadata.name,
+        [],
+      ]);
   });
   it('reads the archive of the first database and writes its own', () => {
     const { spec } = one(restored, 'Cluster');
@@ -51,7 +54,7 @@ withKubectl.describe('restoring production', () => {
     for (const { kind, metadata } of restored) expect(names).not.toContain(`${kind} ${metadata.name}`);
   });
   it('is switched to with one line, with its own credentials, for the service and the migration', () => {
-    const { pods } = changed(useRestored('production'), (folder) => environmentOf('production', folder));
+    const { pods } = changed(useRestored('production'), (folder) => renderEnvironment('production', folder));
     for (const { spec } of pods) {
       const container = only(spec.containers);
       expect(databaseUrl(container).hostname).toMatch(/^gamewharf-db-restored(-pooler)?-rw$/);
@@ -66,7 +69,7 @@ withKubectl.describe('restoring production', () => {
 
 withKubectl.describe('all poolers', () => {
   it('have the same parameters, and retry a database within a second', () => {
-    const poolers = [...environmentOf('production').everything, ...render(overlay('restore'))].filter(
+    const poolers = [...renderEnvironment('production').everything, ...render(overlay('restore'))].filter(
       ({ kind }) => kind === 'Pooler',
     );
     expect(poolers.map(({ metadata }) => metadata.name).sort()).toEqual([

@@ -3,16 +3,16 @@ import { type Machine, placement } from '../support/placement';
 import {
   type Environment,
   ENVIRONMENTS,
-  environmentOf,
+  renderEnvironment,
   one,
-  settingsOf,
+  loadContainerSettings,
   withKubectl,
 } from '../support/overlays';
 
 withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   let rendered: Environment;
   beforeAll(() => {
-    rendered = environmentOf(environment);
+    rendered = renderEnvironment(environment);
   });
 
   it('never has fewer replicas than before', () => {
@@ -26,7 +26,8 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
     const sleep = rendered.api.lifecycle?.preStop.sleep.seconds ?? 0;
     expect(sleep).toBeGreaterThanOrEqual(3);
     // Draining also needs five seconds for the last responses, and five to close connections.
-    const needed = sleep + settingsOf(rendered.api, one(rendered.service, 'ConfigMap')).DRAIN_SECONDS! + 10;
+    const needed =
+      sleep + loadContainerSettings(rendered.api, one(rendered.service, 'ConfigMap')).DRAIN_SECONDS! + 10;
     expect(rendered.deployment.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(
       needed,
     );
@@ -92,7 +93,7 @@ withKubectl.describe('the placement of production', () => {
     workers.map((one) => (one.name === name ? { ...one, tainted: true } : one));
   let pod: Environment['pods'][0];
   beforeAll(() => {
-    [pod] = environmentOf('production').pods;
+    [pod] = renderEnvironment('production').pods;
   });
 
   it('spreads six replicas evenly over three workers, whatever the control plane has', () => {

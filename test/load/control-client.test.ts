@@ -20,7 +20,7 @@ import {
   ATTACKER,
   CONTROL_CLIENTS,
   OPERATOR_TOKEN as FLOODED_TOKEN,
-  recordsOf,
+  tenantRecords,
 } from '../support/world/world';
 
 useStore({ OPERATOR_TOKEN });
@@ -36,7 +36,7 @@ const SOON = 1000;
  */
 const MOST_LATE = 0.25;
 
-beforeAll(() => importLines(...[ATTACKER, CONTROL_CLIENT!].flatMap(recordsOf)));
+beforeAll(() => importLines(...[ATTACKER, CONTROL_CLIENT!].flatMap(tenantRecords)));
 
 let files: string;
 beforeAll(async () => {

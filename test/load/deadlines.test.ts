@@ -1,7 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
-import { browserOf } from '../support/browser';
+import { signInBrowser } from '../support/browser';
 import { databaseUrl, openApp, useStore } from '../support/app';
 import { make } from '../support/make';
 import { sleep } from '../support/time';
@@ -26,7 +26,7 @@ test('keeps one-time messages for the next page if a page fails', async () => {
   const path = '/user/settings/api-keys';
   app = await openApp();
   const url = await app.getUrl();
-  const browser = await browserOf(await make.user(), () => url);
+  const browser = await signInBrowser(await make.user(), () => url);
   await browser.get(`${path}/new`);
   await browser.submit(path, { label: 'build server' });
   const { over } = await lockTable('api_keys', 2700);

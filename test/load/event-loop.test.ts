@@ -4,10 +4,17 @@ import { connect } from 'node:net';
 import { Client } from 'pg';
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { MAX_FORM_BYTES } from '../../src/platform/input/body';
-import { browserOf } from '../support/browser';
+import { signInBrowser } from '../support/browser';
 import { CONTROLS, limitNow, longestBlock, shortestBlock, TIMES } from '../support/event-loop';
 import { importLines, OPERATOR_TOKEN } from '../support/importing';
-import { everyBody, everyHeader, everyParameter, everyRecord, formOf, type Input } from '../support/largest';
+import {
+  everyBody,
+  everyHeader,
+  everyParameter,
+  everyRecord,
+  formInputs,
+  type Input,
+} from '../support/largest';
 import { type Actor } from '../support/actor';
 import { baseUrl, databaseUrl, theApp, useStore } from '../support/app';
 import { make } from '../support/make';
@@ -94,7 +101,7 @@ test('control: detects work that blocks the event loop', async () => {
 
 test('is not blocked by a parameter of any route', async () => {
   // everyParameter sends one parameter at a time, and this route splits its list only with a valid game.
-  const scopes = formOf('/credentials/subkey', 'game_id=1&scope', 'a ');
+  const scopes = formInputs('/credentials/subkey', 'game_id=1&scope', 'a ');
   expect(await slow([...everyParameter(theApp()), ...scopes], owner.headers)).toEqual([]);
 });
 
@@ -112,9 +119,9 @@ test('is not blocked by a header', async () => {
 });
 
 test('is not blocked by a field of a form', async () => {
-  const browser = await browserOf(owner);
+  const browser = await signInBrowser(owner);
   await browser.get('/user/settings/oauth-apps/new');
-  const { form_token } = browser.fieldsOf('/user/settings/oauth-apps');
+  const { form_token } = browser.formFields('/user/settings/oauth-apps');
   const fields: Record<string, string[]> = {
     '/login': ['username', 'password', 'return_to', 'form_token'],
     '/logout': ['form_token'],
@@ -127,7 +134,7 @@ test('is not blocked by a field of a form', async () => {
   const inputs = Object.entries(fields).flatMap(([path, names]) =>
     names.flatMap((name) =>
       ['a', 'a ', 'https://a.example/ ', '😀', '<', '/', '%00'].flatMap((piece) =>
-        formOf(path, `form_token=${form_token}&${name}`, piece, MAX_FORM_BYTES),
+        formInputs(path, `form_token=${form_token}&${name}`, piece, MAX_FORM_BYTES),
       ),
     ),
   );
@@ -242,7 +249,7 @@ test('is not blocked by a response that grows with the data', async () => {
   const [{ sale }] = (await sql<{ sale: number }>('SELECT max(id) AS sale FROM purchases')) as [
     { sale: number },
   ];
-  const browser = await browserOf(user);
+  const browser = await signInBrowser(user);
   const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ');
   const pages = [
     'api-keys',

@@ -8,7 +8,7 @@ import { dataSourceOptions } from '../../src/platform/database/data-source';
 import { Database } from '../../src/platform/database/database';
 import { apiErrorFor } from '../../src/platform/output/response';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
-import { poolOf } from '../support/pool';
+import { getPool } from '../support/pool';
 import { FaultyProxy } from '../support/proxy';
 import { withoutPooler } from '../support/run-if';
 import { type Actor } from '../support/actor';
@@ -57,7 +57,7 @@ async function get(path: string) {
 const many = <T>(n: number, work: () => Promise<T>) => Promise.all(Array.from({ length: n }, work));
 const median = (responses: { ms: number }[]) =>
   responses.map(({ ms }) => ms).toSorted((a, b) => a - b)[responses.length >> 1]!;
-const pool = () => poolOf(app);
+const pool = () => getPool(app);
 
 describe('a database that hangs', () => {
   test('gets a response to every request, with the process alive and nothing leaked', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { hasKubectl } from '../support/manifests';
-import { environmentOf, one } from '../support/overlays';
+import { renderEnvironment, one } from '../support/overlays';
 import { hasPgBouncer, responds, startPooler } from '../support/pgbouncer';
 import { runIf } from '../support/run-if';
 import { sleep, until } from '../support/time';
@@ -53,7 +53,7 @@ withPoolerAndKubectl.describe('PostgreSQL after an outage behind PgBouncer', () 
   }
 
   it('is used soon with the parameters of the manifests', async () => {
-    const { max_prepared_statements, ...parameters } = one(environmentOf('production').database, 'Pooler')
+    const { max_prepared_statements, ...parameters } = one(renderEnvironment('production').database, 'Pooler')
       .spec.pgbouncer.parameters;
     expect(Number(max_prepared_statements)).toBeGreaterThan(0);
     expect(await recovery('ours', parameters)).toBeLessThan(SOON);

@@ -5,7 +5,7 @@ import {
   importDirectly,
   importLines,
   OPERATOR_TOKEN,
-  problemsOf,
+  importErrors,
   sendImport,
   storedSales,
 } from '../support/importing';
@@ -14,7 +14,7 @@ import { Actor } from '../support/actor';
 import { databaseUrl, useStore } from '../support/app';
 import { failure, type HttpResponse, ok } from '../support/http';
 import { make } from '../support/make';
-import { planOf } from '../support/plans';
+import { explainPlan } from '../support/plans';
 import { sql } from '../support/sql';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
@@ -114,7 +114,7 @@ describeImports('bundles', () => {
 
   test('are rejected with a problem for each mistake', async () => {
     expect(
-      await problemsOf(
+      await importErrors(
         bundle(1, { game_ids: [] }),
         bundle(2, { game_ids: [1, 1] }),
         bundle(3, { game_ids: 'x' }),
@@ -135,7 +135,7 @@ describeImports('bundles', () => {
       'line 7: bundle 7: slug is required',
       'line 7: bundle 7: user_id is required',
     ]);
-    expect(await problemsOf(bundle(1, { game_ids: [1, 9], user_id: 8 }))).toEqual([
+    expect(await importErrors(bundle(1, { game_ids: [1, 9], user_id: 8 }))).toEqual([
       'line 1: bundle 1: user 8 does not exist',
       'line 1: bundle 1: game 9 does not exist',
     ]);
@@ -144,17 +144,17 @@ describeImports('bundles', () => {
   test('are deleted unless they have purchases, and keep their games and owner from being deleted', async () => {
     await importLines(bundle(1), bundle(2), sale(1));
     const deleted = (type: string, id: number) => ({ type, id, deleted: true });
-    expect(await problemsOf(deleted('bundle', 1))).toEqual([
+    expect(await importErrors(deleted('bundle', 1))).toEqual([
       'line 1: bundle 1: has 1 purchase: keep it, or delete those first',
     ]);
-    expect(await problemsOf(deleted('game', 3))).toEqual([
+    expect(await importErrors(deleted('game', 3))).toEqual([
       'line 1: game 3: has 1 purchase and 2 bundles: make the game private instead, or delete those first',
     ]);
     expect(await importLines(deleted('bundle', 2), deleted('bundle', 3))).toEqual([
       'bundles 0 new, 0 changed, 1 unchanged, 1 deleted',
     ]);
     expect(await stored(2)).toBeUndefined();
-    expect(await problemsOf(sale(2, { bundle_id: 2 }), deleted('bundle', 2))).toEqual([
+    expect(await importErrors(sale(2, { bundle_id: 2 }), deleted('bundle', 2))).toEqual([
       'line 1: purchase 2: bundle 2 does not exist',
     ]);
     // The game leaves the bundle in the same stream.
@@ -210,7 +210,7 @@ describeImports('a purchase of a bundle', () => {
   test('is rejected with a problem for each mistake', async () => {
     await importLines(bundle(1));
     expect(
-      await problemsOf(
+      await importErrors(
         sale(1, { game_id: 1 }),
         sale(2, { purchase_type: 'game' }),
         sale(3, { bundle_id: 9 }),
@@ -231,7 +231,7 @@ describeImports('a purchase of a bundle', () => {
     expect(await importLines(sale(id, { source: 'store' }))).toEqual([
       'purchases 0 new, 0 changed, 1 unchanged',
     ]);
-    expect(await problemsOf(sale(id, { bundle_id: 2 }))).toEqual([
+    expect(await importErrors(sale(id, { bundle_id: 2 }))).toEqual([
       `line 1: purchase ${id}: was created by this service for another buyer or game`,
     ]);
   });
@@ -370,7 +370,7 @@ test('a sale is counted in linear time, even if PostgreSQL expects one game for 
   await client.query('ANALYZE purchase_games, games, purchases, sales_periods');
   // As the statement before it does.
   await client.query(`SELECT set_config('gamewharf.sold', '1', true)`);
-  const { rows } = await planOf(client, 'sale_count', {});
+  const { rows } = await explainPlan(client, 'sale_count', {});
   await client.end();
   expect(rows).toBeLessThan(100 * games);
 });

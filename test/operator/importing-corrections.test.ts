@@ -7,7 +7,7 @@ import {
   importLines,
   ndjson,
   OPERATOR_TOKEN,
-  problemsOf,
+  importErrors,
   storedSales,
   expectedSales,
   sendSmall,
@@ -47,7 +47,7 @@ describe('partial records', () => {
   test('a new record reports every missing required field', async () => {
     await importLines(user(1));
     expect(
-      await problemsOf(
+      await importErrors(
         { type: 'user', id: 2 },
         { type: 'game', id: 1, title: 'Half a game' },
         { type: 'purchase', id: 7, game_id: 1 },
@@ -87,7 +87,7 @@ describe('partial records', () => {
       'line 2: purchase: game_id is required',
       'line 2: purchase: source is required',
     ];
-    expect(await problemsOf(...lines)).toEqual(expected);
+    expect(await importErrors(...lines)).toEqual(expected);
     await expect(importDirectly(lines)).rejects.toMatchObject({ lines: expected });
   });
 
@@ -101,7 +101,7 @@ describe('partial records', () => {
       { type: 'user', id: 'x' },
       { type: 'user', id: 1, gamer: 'x' },
     ];
-    expect(await problemsOf(...lines)).toEqual([
+    expect(await importErrors(...lines)).toEqual([
       'line 1: game 1: slug must consist of letters, digits, _, . and -',
       'line 1: game 1: title is required',
       'line 1: game 1: user_id is required',
@@ -119,7 +119,7 @@ describe('partial records', () => {
 
   test('rejects null for a required field, of an existing record too', async () => {
     await importLines(user(1));
-    expect(await problemsOf({ type: 'user', id: 1, username: null })).toEqual([
+    expect(await importErrors({ type: 'user', id: 1, username: null })).toEqual([
       'line 1: user 1: username is required',
     ]);
   });
@@ -201,7 +201,7 @@ describe('partial records', () => {
   test('looks up a slug among the games of the stored owner', async () => {
     await importLines(user(1), user(2), game(1), game(2, { slug: 'taken' }), game(3, { user_id: 2 }));
     expect(
-      await problemsOf({ type: 'game', id: 1, slug: 'taken' }, { type: 'game', id: 3, slug: 'taken' }),
+      await importErrors({ type: 'game', id: 1, slug: 'taken' }, { type: 'game', id: 3, slug: 'taken' }),
     ).toEqual(['line 1: game 1: the slug is taken by game 2']);
   });
 
@@ -229,7 +229,7 @@ describe('deleted records', () => {
       'user 1: username must be absent where deleted is true',
     ],
   ])('%s', async (_, line, problem) => {
-    const problems = await problemsOf(line);
+    const problems = await importErrors(line);
     expect(problems).toContain(`line 1: ${problem}`);
   });
 
@@ -248,18 +248,18 @@ describe('deleted records', () => {
     await importLines({ type: 'purchase', id: 2, status: 'refunded' });
     const erase = 'erase the person instead, with gamewharf users erase';
     const hide = 'make the game private instead, or delete those first';
-    expect(await problemsOf(...[1, 2, 3, 4].map((id) => deleted('user', id)))).toEqual([
+    expect(await importErrors(...[1, 2, 3, 4].map((id) => deleted('user', id)))).toEqual([
       `line 1: user 1: has 3 games: ${erase}`,
       `line 2: user 2: has 1 purchase: ${erase}`,
       `line 3: user 3: has 1 collection: ${erase}`,
       `line 4: user 4: has 1 download key: ${erase}`,
     ]);
-    expect(await problemsOf(...[1, 2, 3].map((id) => deleted('game', id)))).toEqual([
+    expect(await importErrors(...[1, 2, 3].map((id) => deleted('game', id)))).toEqual([
       `line 1: game 1: has 2 purchases and 1 download key: ${hide}`,
       `line 2: game 2: has 1 download key: ${hide}`,
       `line 3: game 3: has 1 purchase: ${hide}`,
     ]);
-    expect(await problemsOf(deleted('purchase', 1), deleted('purchase', 2))).toEqual([
+    expect(await importErrors(deleted('purchase', 1), deleted('purchase', 2))).toEqual([
       'line 1: purchase 1: is complete: refund it first',
       'line 2: purchase 2: has 1 active download key: revoke or delete them first',
     ]);
@@ -337,7 +337,7 @@ describe('deleted records', () => {
 
   test('deletes a refunded purchase with its revoked keys, then its game, even in one stream', async () => {
     await importLines(user(1), game(1), purchase(1), downloadKey(1, { purchase_id: 1 }));
-    expect(await problemsOf(deleted('purchase', 1))).toEqual([
+    expect(await importErrors(deleted('purchase', 1))).toEqual([
       'line 1: purchase 1: is complete: refund it first',
       'line 1: purchase 1: has 1 active download key: revoke or delete them first',
     ]);
@@ -366,7 +366,7 @@ describe('deleted records', () => {
   test('rejects a stream that also writes or references the record', async () => {
     await importLines(user(1), game(1), game(2));
     expect(
-      await problemsOf(
+      await importErrors(
         deleted('game', 1),
         { ...build, id: 5 },
         { type: 'game', id: 2, title: 'T' },
@@ -413,8 +413,8 @@ describe('IDs that the service assigned', () => {
       { ...kate, game_id: 2 },
       { ...kate, game_id: [1, 2] },
     ])
-      expect(await problemsOf(purchase(5), purchase(id, fields))).toEqual([`line 2: ${problem}`]);
-    expect(await problemsOf({ type: 'purchase', id, email: 'bob@example.com' })).toEqual([
+      expect(await importErrors(purchase(5), purchase(id, fields))).toEqual([`line 2: ${problem}`]);
+    expect(await importErrors({ type: 'purchase', id, email: 'bob@example.com' })).toEqual([
       `line 1: ${problem}`,
     ]);
 
@@ -428,12 +428,12 @@ describe('IDs that the service assigned', () => {
     const { key, id } = (await sell()).download_keys[0];
     const as = 'was created by this service as another key or for another game';
     for (const fields of [{ key: 'other' }, { key, game_id: 2 }])
-      expect(await problemsOf(downloadKey(id, fields))).toEqual([`line 1: download_key ${id}: ${as}`]);
+      expect(await importErrors(downloadKey(id, fields))).toEqual([`line 1: download_key ${id}: ${as}`]);
     await importLines(downloadKey(id, { key, downloads: 5, user_id: 2 }));
 
     await importLines(purchase(4_000_000, { with_key: true }));
     const [made] = await sql<{ id: number }>('SELECT id FROM download_keys WHERE purchase_id = 4000000');
-    expect(await problemsOf(downloadKey(made!.id))).toEqual([`line 1: download_key ${made!.id}: ${as}`]);
+    expect(await importErrors(downloadKey(made!.id))).toEqual([`line 1: download_key ${made!.id}: ${as}`]);
   });
 
   test('an imported record cannot change the owner of a collection', async () => {
@@ -445,7 +445,7 @@ describe('IDs that the service assigned', () => {
     const { id } = (body as { collection: { id: number } }).collection;
     // Written in parallel to the request; `problemsOf` compares all tables.
     await until(async () => (await sql('SELECT FROM api_keys WHERE last_used_at IS NOT NULL')).length === 1);
-    expect(await problemsOf(collection(id, { user_id: 2 }))).toEqual([
+    expect(await importErrors(collection(id, { user_id: 2 }))).toEqual([
       `line 1: collection ${id}: was created by this service for another user`,
     ]);
     await importLines(collection(id, { title: 'Renamed' }));
@@ -457,7 +457,7 @@ describe('IDs that the service assigned', () => {
     const { id: _, ...sale } = purchase(1, { reference: 'order-1' });
     await importLines(sale);
     const [{ id }] = (await sql(`SELECT purchase_id AS id FROM purchase_references`)) as [{ id: number }];
-    expect(await problemsOf(purchase(id, { email: 'bob@example.com' }))).toEqual([
+    expect(await importErrors(purchase(id, { email: 'bob@example.com' }))).toEqual([
       `line 1: purchase ${id}: was created by this service for another buyer or game`,
     ]);
     await importLines({ type: 'purchase', reference: 'order-1', email: 'bob@example.com' });
@@ -482,7 +482,7 @@ describe('references of purchases', () => {
   test('invalid records', async () => {
     await importLines(user(1), game(1), purchase(1, { reference: 'taken' }));
     expect(
-      await problemsOf(
+      await importErrors(
         { ...sale },
         sold('x'.repeat(201)),
         purchase(2, { reference: 'taken' }),

@@ -3,7 +3,7 @@ import {
   importDirectly,
   importLines,
   OPERATOR_TOKEN,
-  problemsOf,
+  importErrors,
   storedSales,
   expectedSales,
   sendImport,
@@ -143,11 +143,11 @@ describe('sales', () => {
 
   test('earnings beyond the range of a number', async () => {
     const amount = Number.MAX_SAFE_INTEGER;
-    expect(await problemsOf(user(1), game(1), purchase(1, { amount }), purchase(2, { amount }))).toEqual([
+    expect(await importErrors(user(1), game(1), purchase(1, { amount }), purchase(2, { amount }))).toEqual([
       'line 3: game 1: earnings in USD would be more than 9007199254740991',
     ]);
     await importLines(user(1), game(1), purchase(1, { amount }));
-    expect(await problemsOf(purchase(2, { amount: 1 }))).toEqual([
+    expect(await importErrors(purchase(2, { amount: 1 }))).toEqual([
       'line 1: game 1: earnings in USD would be more than 9007199254740991',
     ]);
     await importLines(purchase(2, { amount: 1, currency: 'EUR' }), purchase(3, { amount: 0 }));

@@ -1,4 +1,4 @@
-import { importLines, OPERATOR_TOKEN, problemsOf } from '../support/importing';
+import { importLines, OPERATOR_TOKEN, importErrors } from '../support/importing';
 import { game, user, upload, build } from '../support/records';
 import { useStore } from '../support/app';
 import { sql } from '../support/sql';
@@ -51,10 +51,12 @@ describe('uploads', () => {
 
   test('a partial record cannot leave two sources or none', async () => {
     await importLines(upload(1, { channel_name: 'windows' }));
-    expect(await problemsOf({ type: 'upload', id: 1, external_url: 'https://example.com/' })).toEqual([
+    expect(await importErrors({ type: 'upload', id: 1, external_url: 'https://example.com/' })).toEqual([
       `line 1: ${oneSource}`,
     ]);
-    expect(await problemsOf({ type: 'upload', id: 1, channel_name: null })).toEqual([`line 1: ${oneSource}`]);
+    expect(await importErrors({ type: 'upload', id: 1, channel_name: null })).toEqual([
+      `line 1: ${oneSource}`,
+    ]);
   });
 
   test.each<[object, string | RegExp]>([
@@ -81,7 +83,7 @@ describe('uploads', () => {
       /upload 1: file.key must (be the path of a file|not be empty)/,
     ]),
   ])('reports %j', async (fields, problem) => {
-    const found = await problemsOf(upload(1, fields));
+    const found = await importErrors(upload(1, fields));
     expect(found).toEqual([
       typeof problem === 'string' ? `line 1: ${problem}` : expect.stringMatching(problem),
     ]);

@@ -13,7 +13,7 @@ import {
   type Line,
   ndjson,
   OPERATOR_TOKEN,
-  problemsOf,
+  importErrors,
   storedSales,
   expectedSales,
   sendImport,
@@ -395,7 +395,7 @@ describe('secrets', () => {
   });
 
   test('reveals no key or password in a problem or log line', async () => {
-    const problems = await problemsOf(
+    const problems = await importErrors(
       user(1, { password: 'a secret password', nothing: 1 }),
       apiKey('a-secret-key', { user_id: 9 }),
       apiKey('a-secret-key', { user_id: 9 }),
@@ -669,7 +669,7 @@ describe('problems', () => {
     ],
   ];
   test.each(cases)('%s', async (_, line, problem) => {
-    expect(await problemsOf(...parents, line)).toEqual([`line 3: ${problem}`]);
+    expect(await importErrors(...parents, line)).toEqual([`line 3: ${problem}`]);
   });
 
   test('reports invalid UTF-8 with its line', async () => {
@@ -697,11 +697,11 @@ describe('problems', () => {
 
   test('lists the first twenty problems and counts the others', async () => {
     const lines = Array.from({ length: 25 }, (_, i) => user(i + 1, { gamer: 1 }));
-    const problems = await problemsOf(...lines);
+    const problems = await importErrors(...lines);
     expect(problems).toHaveLength(21);
     expect(problems[0]).toBe('line 1: user 1: gamer must be true or false');
     expect(problems[20]).toBe('and 5 more problems');
-    expect((await problemsOf(...lines.slice(0, 21))).at(-1)).toBe('and 1 more problem');
+    expect((await importErrors(...lines.slice(0, 21))).at(-1)).toBe('and 1 more problem');
   });
 
   test('does not mistake text for a repeated field', async () => {
@@ -713,7 +713,7 @@ describe('problems', () => {
   });
 
   test('a record can have several problems', async () => {
-    expect(await problemsOf(user(1, { gamer: 1, developer: 2 }))).toEqual([
+    expect(await importErrors(user(1, { gamer: 1, developer: 2 }))).toEqual([
       'line 1: user 1: gamer must be true or false',
       'line 1: user 1: developer must be true or false',
     ]);
@@ -721,7 +721,7 @@ describe('problems', () => {
 
   test('reports missing references in the order of the referring lines', async () => {
     expect(
-      await problemsOf(
+      await importErrors(
         purchase(7, { game_id: 99, user_id: 98 }),
         user(1),
         game(1, { user_id: 97, admins: [96, 1] }),
@@ -748,13 +748,13 @@ describe('problems', () => {
   });
 
   test('reports which game of a bundle is missing', async () => {
-    expect(await problemsOf(user(1), game(1), purchase(7, { game_id: [99, 1] }))).toEqual([
+    expect(await importErrors(user(1), game(1), purchase(7, { game_id: [99, 1] }))).toEqual([
       'line 3: purchase 7: game 99 does not exist',
     ]);
   });
 
   test('does not report references to a record with a problem', async () => {
-    expect(await problemsOf(user(1, { gamer: 1 }), game(1), purchase(1))).toEqual([
+    expect(await importErrors(user(1, { gamer: 1 }), game(1), purchase(1))).toEqual([
       'line 1: user 1: gamer must be true or false',
     ]);
   });
@@ -767,7 +767,7 @@ describe('problems', () => {
   test('duplicate value in two lines', async () => {
     const verified = [{ email: 'A@example.com', verified: true }];
     expect(
-      await problemsOf(
+      await importErrors(
         user(1, { username: 'Leaf', emails: [{ email: 'a@example.com', verified: true }] }),
         user(2, { username: 'leaf' }),
         user(3, { emails: verified }),
@@ -801,7 +801,7 @@ describe('problems', () => {
       downloadKey(1, { key: 'k' }),
     );
     expect(
-      await problemsOf(
+      await importErrors(
         user(2, { username: 'leaf' }),
         user(3, { emails: [{ email: 'A@example.com', verified: true }] }),
         game(2, { slug: 'x' }),
@@ -1027,8 +1027,8 @@ describe('IDs', () => {
     await importLines(user(after));
     for (const id of [first, last]) {
       const problem = `user ${id}: id must not be between ${first} and ${last}`;
-      expect(await problemsOf(user(id))).toEqual([`line 1: ${problem}`]);
-      expect(await problemsOf({ type: 'user', id, deleted: true })).toEqual([`line 1: ${problem}`]);
+      expect(await importErrors(user(id))).toEqual([`line 1: ${problem}`]);
+      expect(await importErrors({ type: 'user', id, deleted: true })).toEqual([`line 1: ${problem}`]);
     }
     await importLines(user(before));
     await sql(`INSERT INTO users (username) SELECT 'made' || n FROM generate_series(1, 3) n`);
@@ -1040,7 +1040,7 @@ describe('IDs', () => {
   test('does not advance the sequence for a rejected import', async () => {
     const sequence = () => sql('SELECT last_value, is_called FROM users_id_seq');
     const before = await sequence();
-    await problemsOf(user(9_000_000), game(1, { user_id: 5 }));
+    await importErrors(user(9_000_000), game(1, { user_id: 5 }));
     expect(await sequence()).toEqual(before);
   });
 

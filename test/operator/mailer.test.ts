@@ -7,7 +7,7 @@ import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { LinkRequests } from '../../src/users/links/link-requests.service';
 import { Browser, PASSWORD, withPassword } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
-import { examplesOf } from '../support/page-examples';
+import { readExamples } from '../support/page-examples';
 import { freePort } from '../support/ports';
 import { baseUrl, theApp, useStore } from '../support/app';
 import { send } from '../support/http';
@@ -16,7 +16,7 @@ import { until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN, SIGN_UP: 'true' });
 
-const [example] = examplesOf('guides/let-buyers-in.md').filter(({ language }) => language === 'js');
+const [example] = readExamples('guides/let-buyers-in.md').filter(({ language }) => language === 'js');
 interface Mail {
   to: string;
   text: string;

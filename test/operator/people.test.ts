@@ -2,8 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { Audit } from '../../src/audit/audit';
 import { addCommands } from '../../src/commands/program';
-import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
-import { importLines, OPERATOR_TOKEN, problemsOf } from '../support/importing';
+import { Browser, signInBrowser, PASSWORD, withPassword } from '../support/browser';
+import { importLines, OPERATOR_TOKEN, importErrors } from '../support/importing';
 import { type Actor, anonymous } from '../support/actor';
 import { logged, openApp, theApp, theClock, useStore } from '../support/app';
 import { failure, ok, send } from '../support/http';
@@ -291,7 +291,7 @@ describe('a person with rows in every table', () => {
     third = await make.user({ username: 'third-party' });
     person = await createPerson('quillon-marr', third);
     otherPerson = await createPerson('odelia-penn', third);
-    browser = await browserOf(person.user);
+    browser = await signInBrowser(person.user);
     await new Browser().signIn('quillon-marr', 'wrong');
     await new Browser().signIn('odelia-penn', 'wrong');
     for (const one of [person, otherPerson]) await responsesAbout(one, third);
@@ -620,7 +620,7 @@ describe('an erasure with an Idempotency-Key', () => {
 test('the host of a webhook and failed attempts at download keys are exported and erased', async () => {
   const user = await make.user({ username: 'greta-hook' });
   await make.game({ owner: user });
-  const browser = await browserOf(user);
+  const browser = await signInBrowser(user);
   await browser.get('/user/settings/webhooks/new');
   await browser.submit('/user/settings/webhooks', { url: 'https://greta-hook.example/hook' });
   await browser.get('/user/games/redeem');
@@ -640,7 +640,7 @@ test('the host of a webhook and failed attempts at download keys are exported an
 test('the names of erased users are reserved', async () => {
   const { id } = await make.user();
   for (const username of ['erased-7', 'Erased-7-0123abcd'])
-    expect(await problemsOf({ type: 'user', id, username })).toEqual([
+    expect(await importErrors({ type: 'user', id, username })).toEqual([
       `line 1: user ${id}: username is reserved for the erased user 7`,
     ]);
   await importLines({ type: 'user', id, username: `erased-${id}` });
@@ -650,7 +650,7 @@ test('the email address of erased buyers is reserved', async () => {
   const { id } = await make.user();
   for (const verified of [true, false])
     expect(
-      await problemsOf({ type: 'user', id, emails: [{ email: 'Nobody@erased.invalid', verified }] }),
+      await importErrors({ type: 'user', id, emails: [{ email: 'Nobody@erased.invalid', verified }] }),
     ).toEqual([`line 1: user ${id}: emails[0].email is reserved for erased buyers`]);
 });
 
@@ -945,7 +945,7 @@ describe('/user/settings/data', () => {
     user = await make.user({ emails: [{ email: 'mine@harbour.example', verified: false }] });
     const game = await make.game({ owner: await make.user() });
     await make.purchase({ games: [game], email: 'mine@harbour.example' });
-    browser = await browserOf(user);
+    browser = await signInBrowser(user);
   });
 
   test('requires a session and the form', async () => {
@@ -975,7 +975,7 @@ describe('/user/settings/data', () => {
 
   test('limits failed attempts together with the sign-in', async () => {
     await browser.get('/user/settings/data');
-    const fields = browser.fieldsOf('/user/settings/data');
+    const fields = browser.formFields('/user/settings/data');
     for (let i = 0; i < 6; i++) await browser.post('/user/settings/data', { ...fields, password: 'wrong' });
     const page = await browser.post('/user/settings/data', { ...fields, password: PASSWORD });
     expect(page.status).toBe(429);
@@ -991,7 +991,7 @@ describe('/user/settings/data', () => {
     const elsewhere = new Browser({ 'x-store-user': user.username }, () => url);
     await elsewhere.get('/user/settings/data');
     expect(elsewhere.words).toContain('Request the file there');
-    expect(() => elsewhere.fieldsOf('/user/settings/data')).toThrow('no form');
+    expect(() => elsewhere.formFields('/user/settings/data')).toThrow('no form');
   });
 });
 

@@ -18,13 +18,13 @@ import {
 } from '../support/importing';
 import { purchase } from '../support/records';
 import { LossyNetwork } from '../support/lossy-network';
-import { examplesOf, expectAsPrinted, run, withCurl } from '../support/page-examples';
+import { readExamples, expectAsPrinted, run, withCurl } from '../support/page-examples';
 import { baseUrl, theApp, theClock, useStore } from '../support/app';
 import { send } from '../support/http';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
-import { zipOf } from '../support/zip-archives';
+import { createZip } from '../support/zip-archives';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-sales-'));
 useStore({ DATA_DIR: folder, OPERATOR_TOKEN, FILES_DIR: join(folder, 'files') });
@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 
 describe('docs/guides/selling.md', () => {
-  const examples = examplesOf('guides/selling.md');
+  const examples = readExamples('guides/selling.md');
 
   // Each example depends on the previous ones.
   withCurl.test('sells, refunds and retries in the documented order', async () => {
@@ -100,7 +100,7 @@ describe('docs/guides/selling.md', () => {
 
 describe('docs/guides/download-keys.md', () => {
   withCurl.test('creates and revokes keys as documented', async () => {
-    const [create, created, revoke, revoked] = examplesOf('guides/download-keys.md');
+    const [create, created, revoke, revoked] = readExamples('guides/download-keys.md');
     const { stdout } = await run(create!, env);
     const { download_keys } = JSON.parse(stdout) as SaleResponse;
     // IDs, keys and times differ.
@@ -471,7 +471,7 @@ test('files put escapes characters that change the terminal', async () => {
 test('files sign and files prune', async () => {
   const { id } = await make.game({ owner: await make.user({ username: 'pruner' }), slug: 'sun' });
   const [zip, text] = [join(folder, 'moon.zip'), join(folder, 'text.txt')];
-  writeFileSync(zip, zipOf([{ name: 'a', content: Buffer.from('a') }]));
+  writeFileSync(zip, createZip([{ name: 'a', content: Buffer.from('a') }]));
   writeFileSync(text, 'text');
   const put = (file: string) =>
     gamewharf(['files', 'put', file, '--game', String(id), '--channel', 'windows', '--user-version', '1.0']);

@@ -1,7 +1,7 @@
 import { PassThrough, Readable } from 'node:stream';
 import { Command } from 'commander';
 import { addCommands } from '../../src/commands/program';
-import { Browser, browserOf } from '../support/browser';
+import { Browser, signInBrowser } from '../support/browser';
 import { theApp, useStore } from '../support/app';
 import { make } from '../support/make';
 
@@ -28,7 +28,7 @@ async function setPassword(name: string, input: string): Promise<string> {
 
 test('sets the password, which then works, and ends all sessions', async () => {
   const user = await make.user({ username: 'Bosun' });
-  const open = await browserOf(user);
+  const open = await signInBrowser(user);
   expect(await setPassword('bosun', 'a new password\nand a second line\n')).toBe(
     'The password of bosun is set.',
   );

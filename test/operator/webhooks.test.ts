@@ -23,9 +23,9 @@ import { Webhook } from '../../src/operator/webhooks/webhook.entity';
 import { metric } from '../support/metric';
 import { importLines, OPERATOR_TOKEN } from '../support/importing';
 import { purchase } from '../support/records';
-import { examplesOf } from '../support/page-examples';
+import { readExamples } from '../support/page-examples';
 import { freePort } from '../support/ports';
-import { statementsOf } from '../support/statements';
+import { recordStatements } from '../support/statements';
 import { type Actor } from '../support/actor';
 import { baseUrl, databaseUrl, logged, openApp, PEPPER, theApp, theClock, useStore } from '../support/app';
 import { failure, send } from '../support/http';
@@ -308,7 +308,7 @@ test('sends nothing for rolled back, rejected and imported sales, and once for a
 test('a sale sends no extra statements without webhooks', async () => {
   // The statement that claims deliveries proves nothing: it is also sent after those of earlier tests.
   const announced = jest.spyOn(theApp().get(Events), 'announced');
-  const names = await statementsOf(() => sold());
+  const names = await recordStatements(() => sold());
   expect(announced).not.toHaveBeenCalled();
   announced.mockRestore();
   expect(names).not.toContain('announce_complete');
@@ -563,7 +563,7 @@ test('a secret under the previous pepper is encrypted again, and under an unknow
 });
 
 describe('docs/guides/webhooks.md', () => {
-  const [receiving, message] = examplesOf('guides/webhooks.md').filter(({ language }) =>
+  const [receiving, message] = readExamples('guides/webhooks.md').filter(({ language }) =>
     /^js/.test(language),
   );
 

@@ -5,7 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Public } from '../../src/auth/access/access';
 import { RequestGate } from '../../src/platform/server/request-gate';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
-import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import { Browser, signInBrowser, PASSWORD, withPassword } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { logged, openApp, theClock, useStore } from '../support/app';
 import { make } from '../support/make';
@@ -47,7 +47,7 @@ test('a page past the deadline leaves the one-time message for the next page', a
   const path = '/user/settings/api-keys';
   app = await openApp();
   const url = await app.getUrl();
-  const browser = await browserOf(await make.user(), () => url);
+  const browser = await signInBrowser(await make.user(), () => url);
   await browser.get(`${path}/new`);
   await browser.submit(path, { label: 'build server' });
   const lock = await holdLocks('LOCK TABLE api_keys');

@@ -5,7 +5,7 @@ import { connectionOptions } from '../../src/platform/database/data-source';
 import { Database } from '../../src/platform/database/database';
 import { NotConnected } from '../../src/platform/database/sqlstates';
 import { bind, longRead, read, statement } from '../../src/platform/database/statement';
-import { poolOf } from '../support/pool';
+import { getPool } from '../support/pool';
 import { untilBlocked, holdLocks } from '../support/locks';
 import { openApp, theApp, theClock, useStore } from '../support/app';
 import { sql } from '../support/sql';
@@ -32,7 +32,7 @@ const LONG_DIVIDED = longRead('batcher_long_divided', 'SELECT 1 / $divisor::int 
 
 const database = () => theApp().get(Database);
 const number = (asked: number) => database().row(NUMBER, { asked });
-const pool = () => poolOf(theApp());
+const pool = () => getPool(theApp());
 
 /** The connections on which the work was sent: ours, whatever a pooler does behind them. */
 async function connectionsOf(work: () => Promise<unknown>): Promise<Set<PoolClient>> {

@@ -57,7 +57,7 @@ export class Browser {
    * Fills in and sends the form of the last page whose action starts with this; `button` is the one that is clicked.
    */
   async submit(action: string, fields: Record<string, string> = {}, button?: string): Promise<Page> {
-    return this.post(action, { ...this.fieldsOf(action, button), ...fields });
+    return this.post(action, { ...this.formFields(action, button), ...fields });
   }
 
   async follow(): Promise<Page> {
@@ -65,7 +65,7 @@ export class Browser {
     return this.page;
   }
 
-  fieldsOf(action: string, button?: string): Record<string, string> {
+  formFields(action: string, button?: string): Record<string, string> {
     const form = [...this.page.text.matchAll(/<form[^>]*action="([^"]*)"[^>]*>(.*?)<\/form>/gs)].find(
       ([, to]) => unescape(to!) === action,
     );
@@ -153,13 +153,13 @@ export async function withPassword(actor: Actor): Promise<Actor> {
 }
 
 /** The headers of a browser, for concurrent requests: the browser itself would send one after the other. */
-export const cookieOf = (browser: Browser) => ({
+export const cookieHeaders = (browser: Browser) => ({
   accept: 'text/html',
   cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
 });
 
 /** A browser in which the user is signed in. */
-export async function browserOf(actor: Actor, base?: () => string): Promise<Browser> {
+export async function signInBrowser(actor: Actor, base?: () => string): Promise<Browser> {
   await withPassword(actor);
   const browser = new Browser({}, base);
   await browser.signIn(actor.username);

@@ -113,7 +113,7 @@ export class Containers {
   }
 
   /** A folder in which the files of an image can be read. */
-  filesOf(image: string): string {
+  mountFiles(image: string): string {
     return this.buildah('mount', this.buildah('from', '--pull-never', image));
   }
 
@@ -200,7 +200,7 @@ export function makeCertificate(folder: string, names: string[]) {
   return { authority: at('ca.crt'), certificate: at('server.crt'), key: at('server.key') };
 }
 
-export const digestOf = (printed: string) => /sha256:[0-9a-f]{64}/.exec(printed)?.[0];
+export const findDigest = (printed: string) => /sha256:[0-9a-f]{64}/.exec(printed)?.[0];
 
 /** The base image in the Dockerfile. */
 export const baseImage = () =>

@@ -1,7 +1,7 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
-import { type Body, fieldsOf, read, type Schema } from './fields';
+import { type Body, parseBodyFields, read, type Schema } from './fields';
 
 interface Media {
   schema?: Schema;
@@ -161,7 +161,7 @@ export class Contract {
     }
     if (!operation.requestBody) return;
     // As documented, parameters may also be in the query string.
-    const given = fieldsOf(type, body);
+    const given = parseBodyFields(type, body);
     const { content } = operation.requestBody;
     const sent = type.split(';')[0]!.trim();
     // An empty body may have any type.

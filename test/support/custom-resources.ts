@@ -9,7 +9,7 @@ const integer: Schema = { type: 'integer', minimum: 0 };
 const boolean: Schema = { type: 'boolean' };
 const strings: Schema = { type: 'object', additionalProperties: string };
 const list = (items: Schema): Schema => ({ type: 'array', items, minItems: 1 });
-const oneOf = (...values: string[]): Schema => ({ enum: values });
+const enumSchema = (...values: string[]): Schema => ({ enum: values });
 const object = (properties: Record<string, Schema>, required: string[] = []): Schema => ({
   type: 'object',
   properties,
@@ -52,8 +52,8 @@ const cluster = object(
     imageName: string,
     enableSuperuserAccess: boolean,
     enablePDB: boolean,
-    primaryUpdateStrategy: oneOf('unsupervised', 'supervised'),
-    primaryUpdateMethod: oneOf('switchover', 'restart'),
+    primaryUpdateStrategy: enumSchema('unsupervised', 'supervised'),
+    primaryUpdateMethod: enumSchema('switchover', 'restart'),
     bootstrap: {
       ...object({
         initdb: object({ database: string, owner: string, encoding: string, dataChecksums: boolean }),
@@ -79,9 +79,9 @@ const cluster = object(
     postgresql: object({
       synchronous: object(
         {
-          method: oneOf('any', 'first'),
+          method: enumSchema('any', 'first'),
           number: { type: 'integer', minimum: 1 },
-          dataDurability: oneOf('required', 'preferred'),
+          dataDurability: enumSchema('required', 'preferred'),
           failoverQuorum: boolean,
         },
         ['method', 'number'],
@@ -90,7 +90,7 @@ const cluster = object(
     }),
     affinity: object({
       enablePodAntiAffinity: boolean,
-      podAntiAffinityType: oneOf('required', 'preferred'),
+      podAntiAffinityType: enumSchema('required', 'preferred'),
       topologyKey: string,
     }),
     resources,
@@ -104,9 +104,9 @@ const cluster = object(
 const pooler = object(
   {
     cluster: reference,
-    type: oneOf('rw', 'ro', 'r'),
+    type: enumSchema('rw', 'ro', 'r'),
     instances: integer,
-    pgbouncer: object({ poolMode: oneOf('session', 'transaction'), parameters: strings }),
+    pgbouncer: object({ poolMode: enumSchema('session', 'transaction'), parameters: strings }),
     template: object({
       spec: {
         type: 'object',
@@ -126,9 +126,9 @@ const scheduledBackup = object(
   {
     schedule: { type: 'string', pattern: '^\\S+( \\S+){5}$' },
     immediate: boolean,
-    backupOwnerReference: oneOf('none', 'self', 'cluster'),
+    backupOwnerReference: enumSchema('none', 'self', 'cluster'),
     cluster: reference,
-    method: oneOf('volumeSnapshot', 'plugin'),
+    method: enumSchema('volumeSnapshot', 'plugin'),
     pluginConfiguration: object({ name: string }, ['name']),
   },
   ['schedule', 'cluster'],
@@ -143,10 +143,10 @@ const objectStore = object(
         endpointURL: string,
         s3Credentials: object({ accessKeyId: secretKey, secretAccessKey: secretKey, region: secretKey }),
         wal: object({
-          compression: oneOf('gzip', 'bzip2', 'lz4', 'snappy', 'xz', 'zstd'),
+          compression: enumSchema('gzip', 'bzip2', 'lz4', 'snappy', 'xz', 'zstd'),
           maxParallel: integer,
         }),
-        data: object({ compression: oneOf('gzip', 'bzip2', 'lz4', 'snappy'), jobs: integer }),
+        data: object({ compression: enumSchema('gzip', 'bzip2', 'lz4', 'snappy'), jobs: integer }),
       },
       ['destinationPath'],
     ),

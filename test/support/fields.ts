@@ -27,15 +27,15 @@ export function read({ type }: Schema, text: string, isJson = false): unknown {
 }
 
 /** The fields of a body, or undefined without a body. */
-export function fieldsOf(type: string, body: Body): [string, unknown][] | undefined {
+export function parseBodyFields(type: string, body: Body): [string, unknown][] | undefined {
   if (body instanceof FormData) return [...body.entries()];
   const text = Buffer.isBuffer(body) ? body.toString() : typeof body === 'string' ? body : '';
   if (text === '') return undefined;
   if (type.startsWith('application/json')) return Object.entries(JSON.parse(text) as object);
-  if (type.startsWith('multipart/form-data')) return partsOf(text);
+  if (type.startsWith('multipart/form-data')) return parseParts(text);
   return [...new URLSearchParams(text)];
 }
 
 const PART = /content-disposition: form-data; name="([^"]+)"[^]*?\r\n\r\n([^]*?)\r\n--/gi;
-const partsOf = (text: string) =>
+const parseParts = (text: string) =>
   [...text.matchAll(PART)].map(([, name, value]): [string, string] => [name!, value!]);

@@ -120,12 +120,12 @@ export class FakeProvider {
     const path = req.url!.split('?')[0]!;
     this.requests.push(path);
     if (this.responds?.(path, res)) return;
-    const body = await this.bodyOf(path);
+    const body = await this.buildBody(path);
     res.setHeader('Content-Type', 'application/json');
     res.end(JSON.stringify(body));
   }
 
-  private async bodyOf(path: string): Promise<object> {
+  private async buildBody(path: string): Promise<object> {
     const { issuer } = this;
     if (path === '/.well-known/openid-configuration')
       return {

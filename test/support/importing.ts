@@ -65,7 +65,7 @@ export async function importLines(...lines: Line[]): Promise<string[]> {
 }
 
 /** Imports invalid records and returns the problems. */
-export async function problemsOf(...lines: Line[]): Promise<string[]> {
+export async function importErrors(...lines: Line[]): Promise<string[]> {
   const before = await allRows();
   const { status, body } = await sendImport(lines);
   if (status !== 400) throw new Error(`${status} ${JSON.stringify(body)}`);

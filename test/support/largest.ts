@@ -33,12 +33,12 @@ const post = (name: string, path: string, headers: Record<string, string>, body:
 });
 
 /** Forms that repeat the text unchanged and percent-encoded, with spaces as in a form. */
-export const formOf = (path: string, field: string, piece: string, length = MAX_BODY_BYTES): Input[] =>
+export const formInputs = (path: string, field: string, piece: string, length = MAX_BODY_BYTES): Input[] =>
   [piece.replaceAll(' ', '+'), encodeURIComponent(piece)].map((text) =>
     post(`form ${field} ${text}`, path, FORM, `${field}=${repeatTo(text, length - 200)}`),
   );
 
-const jsonOf = (path: string, field: string, piece: string): Input[] =>
+const jsonInputs = (path: string, field: string, piece: string): Input[] =>
   [
     piece,
     [...Array(piece.length).keys()]
@@ -51,7 +51,7 @@ const jsonOf = (path: string, field: string, piece: string): Input[] =>
 const part = (field: string, text: string) =>
   `--x\r\ncontent-disposition: form-data; name="${field}"\r\n\r\n${text}\r\n`;
 
-const multipartOf = (path: string, field: string, piece: string): Input =>
+const multipartInput = (path: string, field: string, piece: string): Input =>
   post(
     `multipart ${field} ${piece}`,
     path,
@@ -59,7 +59,7 @@ const multipartOf = (path: string, field: string, piece: string): Input =>
     `${part(field, repeatTo(piece, MAX_BODY_BYTES - 200))}--x--\r\n`,
   );
 
-const queryOf = (path: string, field: string, piece: string): Input => ({
+const queryInput = (path: string, field: string, piece: string): Input => ({
   name: `GET ${path} query ${field} ${piece}`,
   method: 'GET',
   path: `${path}?${field}=${repeatTo(encodeURIComponent(piece), LONGEST_ADDRESS)}`,
@@ -92,11 +92,11 @@ export function everyParameter(app: INestApplicationContext): Input[] {
           for (const piece of PIECES)
             if (isPost)
               inputs.push(
-                ...formOf(path, field, piece),
-                ...jsonOf(path, field, piece),
-                multipartOf(path, field, piece),
+                ...formInputs(path, field, piece),
+                ...jsonInputs(path, field, piece),
+                multipartInput(path, field, piece),
               );
-            else inputs.push(queryOf(path, field, piece));
+            else inputs.push(queryInput(path, field, piece));
       }
     }
   return inputs;

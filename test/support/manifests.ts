@@ -167,7 +167,7 @@ export function selects(selector: Selector, labels: Record<string, string>): boo
  * What the API server would reject: an unknown kind or version, an unknown field, and a missing or wrong one. Built-in
  * kinds take two packages: one knows every field, the other which are required.
  */
-export async function problemsOf(manifest: Manifest): Promise<string[]> {
+export async function validateManifest(manifest: Manifest): Promise<string[]> {
   const { apiVersion, kind } = manifest;
   const custom = customResources[`${apiVersion}/${kind}`];
   if (custom) {

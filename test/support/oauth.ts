@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { OauthApplication } from '../../src/auth/accounts/oauth-application.entity';
-import { type Browser, browserOf } from './browser';
+import { type Browser, signInBrowser } from './browser';
 import { type Actor } from './actor';
 import { type Environment, useStore } from './app';
 import { send } from './http';
@@ -33,7 +33,7 @@ export function useOauth(environment: Environment = {}): void {
   useStore({ RATE_LIMIT: 'off', ...environment });
   beforeAll(async () => {
     user = await make.user({ username: 'player' });
-    browser = await browserOf(user);
+    browser = await signInBrowser(user);
   });
 }
 
@@ -69,17 +69,17 @@ export async function appWithGrant(fields: Parameters<typeof application>[0] = {
 }
 
 /** S256 of RFC 7636. */
-export const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
+export const codeChallenge = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
 
 export const pkce = () => {
   const code_verifier = randomBytes(32).toString('base64url');
-  return { code_verifier, code_challenge: challengeOf(code_verifier) };
+  return { code_verifier, code_challenge: codeChallenge(code_verifier) };
 };
 
 export const authorizePath = (fields: Fields) => `/user/oauth?${new URLSearchParams(fields).toString()}`;
-export const queryOf = (location: string | undefined): Fields =>
+export const parseQuery = (location: string | undefined): Fields =>
   Object.fromEntries(new URL(location!).searchParams);
-export const fragmentOf = (location: string | undefined): Fields =>
+export const parseFragment = (location: string | undefined): Fields =>
   Object.fromEntries(new URLSearchParams(new URL(location!).hash.slice(1)));
 
 /** The requests that an app sends. */
@@ -127,7 +127,7 @@ export class OauthClient {
 
   async codeFor(more: Fields = {}, by = browser) {
     const { code_verifier, code_challenge } = pkce();
-    const { code } = queryOf(await authorize(this.codeRequest(code_challenge, more), by));
+    const { code } = parseQuery(await authorize(this.codeRequest(code_challenge, more), by));
     return { code: code!, code_verifier };
   }
 
@@ -193,5 +193,5 @@ export const decide = async (user_code: string, button: 'Allow' | 'Cancel') => {
 /** The fields that a browser on the consent page of a device would send, for Allow and for Cancel. */
 export async function decisionForms(by: Browser, user_code: string): Promise<Fields[]> {
   await by.get(`/user/oauth/device?code=${user_code}`);
-  return ['Allow', 'Cancel'].map((button) => by.fieldsOf('/user/oauth/device', button));
+  return ['Allow', 'Cancel'].map((button) => by.formFields('/user/oauth/device', button));
 }

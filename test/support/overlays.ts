@@ -27,12 +27,12 @@ export interface Environment {
   migrate: Container;
 }
 
-export function environmentOf(name: string, folder = kubernetes): Environment {
+export function renderEnvironment(name: string, folder = kubernetes): Environment {
   const overlay = (...names: string[]) => render(path.join(folder, 'overlays', name, ...names));
   const [service, migration, database] = [overlay(), overlay('migrate'), overlay('database')];
   const deployment = one(service, 'Deployment');
   const job = one(migration, 'Job');
-  const pods: [Pod, Pod] = [podOf(deployment), podOf(job)];
+  const pods: [Pod, Pod] = [readPod(deployment), readPod(job)];
   return {
     service,
     migration,
@@ -47,7 +47,7 @@ export function environmentOf(name: string, folder = kubernetes): Environment {
   };
 }
 
-const podOf = ({ spec }: Manifest): Pod => ({
+const readPod = ({ spec }: Manifest): Pod => ({
   labels: spec.template.metadata.labels,
   spec: spec.template.spec,
 });
@@ -127,7 +127,7 @@ export const databaseUrl = (container: Container, name = 'DATABASE_URL') => {
 };
 
 /** How the service parses these settings, with a plausible value for each secret. */
-export function settingsOf(container: Container, settings: Manifest) {
+export function loadContainerSettings(container: Container, settings: Manifest) {
   const given = environmentVariables(container, settings);
   for (const name of Object.keys(given).filter((one) => one.endsWith('_FILE'))) {
     given[name.replace(/_FILE$/, '')] = secret(name);

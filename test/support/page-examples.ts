@@ -26,7 +26,7 @@ const PROGRAMS: Record<string, { needs: Command; run: Command; file?: string }> 
 };
 
 /** The examples of a page in docs/, in order. */
-export function examplesOf(page: string): Example[] {
+export function readExamples(page: string): Example[] {
   const text = readFileSync(join(__dirname, '..', '..', 'docs', page), 'utf8');
   return text.split(/^#{2,3} /m).flatMap((section) =>
     [...section.matchAll(/^```(\w+)\n([^]*?)^```\n(?:\n```text\n([^]*?)^```$)?/gm)]

@@ -32,10 +32,10 @@ export function placement({ topologySpreadConstraints }: PodSpec, machines: Mach
     const counted = machines.filter((one) => constraint.nodeTaintsPolicy !== 'Honor' || !one.tainted);
     const counts = new Map<string, number>();
     for (const one of counted) {
-      const domain = domainOf(constraint, one);
+      const domain = topologyDomain(constraint, one);
       counts.set(domain, (counts.get(domain) ?? 0) + placed.get(one.name)!);
     }
-    return counts.get(domainOf(constraint, machine))! + 1 - Math.min(...counts.values());
+    return counts.get(topologyDomain(constraint, machine))! + 1 - Math.min(...counts.values());
   }
 
   function crowd(machine: Machine): number {
@@ -43,5 +43,5 @@ export function placement({ topologySpreadConstraints }: PodSpec, machines: Mach
   }
 }
 
-const domainOf = ({ topologyKey }: SpreadConstraint, { name, zone }: Machine) =>
+const topologyDomain = ({ topologyKey }: SpreadConstraint, { name, zone }: Machine) =>
   topologyKey === 'topology.kubernetes.io/zone' ? zone : name;

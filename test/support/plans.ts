@@ -36,9 +36,9 @@ interface Explained {
 type Named = Statement | string;
 
 /** The plan of a prepared statement with these values, whichever values it was planned for. */
-export async function planOf(client: Client, statement: Named, values: Values): Promise<Plan> {
+export async function explainPlan(client: Client, statement: Named, values: Values): Promise<Plan> {
   const [{ Plan: root }] = await explained(client, statement, values, 1);
-  const nodes = nodesOf(root);
+  const nodes = flattenNodes(root);
   return {
     scanned: nodes
       .filter((node) => node['Node Type'].endsWith('Seq Scan'))
@@ -57,10 +57,10 @@ export async function planOf(client: Client, statement: Named, values: Values): 
 
 const READS_ROWS = /Seq Scan$|^Index Scan$|^Bitmap Heap Scan$/;
 
-const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+const flattenNodes = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flattenNodes)];
 
 /** The shortest of several executions in milliseconds, because other work on the machine delays some. */
-export async function timeOf(client: Client, statement: Named, values: Values): Promise<number> {
+export async function measureExecution(client: Client, statement: Named, values: Values): Promise<number> {
   const all = await explained(client, statement, values, 9);
   return Math.min(...all.map((one) => one['Execution Time']));
 }

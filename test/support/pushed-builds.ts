@@ -38,7 +38,7 @@ export interface Tree {
 
 export const NO_TREE: Tree = { container: EMPTY, contents: [] };
 
-export const treeOf = (files: Record<string, Buffer>): Tree => ({
+export const createTree = (files: Record<string, Buffer>): Tree => ({
   container: {
     files: Object.entries(files).map(([path, { length: size }]) => ({ path, mode: 0o644, size })),
     folders: [],
@@ -69,7 +69,7 @@ const MESSAGE_BYTES = 4 * 2 ** 20;
 
 /** The files of the first push of one file, in messages as large as those of the upload tool. */
 export async function fileToPush(path: string, content: Buffer) {
-  const { container } = treeOf({ [path]: content });
+  const { container } = createTree({ [path]: content });
   const pieces = Array.from({ length: Math.ceil(content.length / MESSAGE_BYTES) }, (_, i) => ({
     data: content.subarray(i * MESSAGE_BYTES, (i + 1) * MESSAGE_BYTES),
   }));

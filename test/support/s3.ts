@@ -126,7 +126,7 @@ export class S3Double {
     if (at.getTime() + Number(expires) * 1000 < this.clock.now()) return 'AccessDenied';
     const { query: signed } = await this.signer.presign(
       {
-        ...addressOf(req, url),
+        ...requestAddress(req, url),
         method: 'GET',
         query,
         headers: { host: req.headers.host!, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' },
@@ -147,7 +147,7 @@ export class S3Double {
     if (!names) return 'AccessDenied';
     const headers = Object.fromEntries(names.map((name) => [name, String(req.headers[name])]));
     const signed = await this.signer.sign(
-      { ...addressOf(req, url), method: req.method!, query: {}, headers },
+      { ...requestAddress(req, url), method: req.method!, query: {}, headers },
       { signingDate: dateIn(date), signableHeaders: new Set(names) },
     );
     const signature = (text: string) => /Signature=(\w+)/.exec(text)?.[1] ?? '';
@@ -186,7 +186,7 @@ export class S3Double {
 }
 
 // S3 signs the path as sent.
-const addressOf = (req: IncomingMessage, url: URL) => ({
+const requestAddress = (req: IncomingMessage, url: URL) => ({
   protocol: 'http:',
   hostname: req.headers.host!,
   path: url.pathname,

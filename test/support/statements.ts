@@ -9,14 +9,14 @@ const BESIDE_REQUESTS =
   /^(write_api_key_uses|count_api_key_requests|store_audit_events|sweep_\w+|claim_build_job|given_up_builds|late_builds|expired_upload_sessions|poll_webhook_deliveries)$/;
 
 const OF_TRANSACTIONS = /^(START TRANSACTION|COMMIT|ROLLBACK)/;
-const nameOf = (text: string) =>
+const statementName = (text: string) =>
   (/^\s*(\w+)\b.*?\b(?<!extract\(epoch )(?:FROM|INTO|UPDATE)\s+"?(\w+)/s.exec(text) ?? [text])
     .slice(1)
     .join(' ')
     .toLowerCase();
 
 /** The names of the statements that the service sends during the work; for TypeORM's, the command and table. */
-export async function statementsOf(
+export async function recordStatements(
   work: () => Promise<unknown>,
   app: INestApplication = theApp(),
 ): Promise<string[]> {
@@ -31,7 +31,7 @@ export async function statementsOf(
     text: string,
     ...more: unknown[]
   ) {
-    if (this.connection === source && !OF_TRANSACTIONS.test(text)) names.push(nameOf(text));
+    if (this.connection === source && !OF_TRANSACTIONS.test(text)) names.push(statementName(text));
     return query.call(this, text, ...(more as [])) as never;
   });
   try {
@@ -53,4 +53,4 @@ export async function statementsOf(
 
 /** Leaves out the credential lookup, which depends on the time of its last use. */
 export const statementsAfterCredential = async (work: () => Promise<unknown>): Promise<string[]> =>
-  (await statementsOf(work)).filter((name) => name !== 'live_api_keys');
+  (await recordStatements(work)).filter((name) => name !== 'live_api_keys');

@@ -19,12 +19,12 @@ export interface Forgery {
 /** A JWT signed with the service's own key, with any claims. */
 export async function forge(forgery: Forgery = {}): Promise<string> {
   const { kid, privateKey } = await theApp().get(SigningKeysService).signer(3600);
-  return new SignJWT(claimsOf(forgery) as JWTPayload)
+  return new SignJWT(buildClaims(forgery) as JWTPayload)
     .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT', kid, ...forgery.header })
     .sign(privateKey());
 }
 
-export function claimsOf(forgery: Forgery): Record<string, unknown> {
+export function buildClaims(forgery: Forgery): Record<string, unknown> {
   const { issuer, audience } = theApp().get(TokensService);
   const { sub = 1, scope = 'profile', aud = audience, iss = issuer, expires_in = 3600 } = forgery;
   const iat = Math.floor(theClock().now() / 1000);

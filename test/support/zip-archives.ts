@@ -42,7 +42,10 @@ function numbers(...parts: [bytes: 2 | 4 | 8, value: number][]): Buffer {
 }
 
 /** A zip archive with exactly these entries, which may be wrong. */
-export function zipOf(entries: ZipEntry[], { wide = false, count, comment = '' }: ZipOptions = {}): Buffer {
+export function createZip(
+  entries: ZipEntry[],
+  { wide = false, count, comment = '' }: ZipOptions = {},
+): Buffer {
   const files: Buffer[] = [];
   const directory: Buffer[] = [];
   let at = 0;

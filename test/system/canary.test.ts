@@ -13,7 +13,7 @@ import { read } from '../../src/platform/database/statement';
 import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { MetricsService } from '../../src/platform/operations/metrics.service';
 import { MetricsRegistry } from '../../src/platform/observability/metrics-registry';
-import { poolOf } from '../support/pool';
+import { getPool } from '../support/pool';
 import type { TestDatabase } from '../support/database';
 import { sendRaw } from '../support/raw';
 import { baseUrl, type Environment, logged, openApp, theApp, useStore } from '../support/app';
@@ -136,7 +136,7 @@ afterAll(async () => {
 
 /** Captures every statement of the service with its parameters, as a database that logs everything would. */
 function captureStatements(app: NestExpressApplication): void {
-  const pool = poolOf(app) as Pool & { _clients: Client[] };
+  const pool = getPool(app) as Pool & { _clients: Client[] };
   const listen = (client: Pick<Client, 'on'>) =>
     client.on('notice', ({ message, detail }) => statements.push(`${message} ${detail}`));
   pool._clients.forEach(listen);

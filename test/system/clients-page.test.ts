@@ -5,7 +5,7 @@ import { Settings } from '../../src/platform/config/settings';
 import { EXAMPLE_TIME } from '../../src/dev/demo/demo-calendar';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { LossyNetwork } from '../support/lossy-network';
-import { type Example, examplesOf, expectAsPrinted, run, runnable } from '../support/page-examples';
+import { type Example, readExamples, expectAsPrinted, run, runnable } from '../support/page-examples';
 import { baseUrl, theApp, useStore } from '../support/app';
 import { sql } from '../support/sql';
 
@@ -14,7 +14,7 @@ useStore();
 const LOSSES = 2;
 // One connection breaks, and a proxy returns an error for the other.
 const PROXIED = 1;
-const examples = examplesOf('guides/clients.md');
+const examples = readExamples('guides/clients.md');
 /** Runs on a network that breaks connections. */
 const isLossy = ({ heading }: Example) => heading === 'When a connection is lost';
 const numbered = runnable(examples).map((one, i) => ({ ...one, i }));

@@ -13,7 +13,7 @@ import { classifyFault } from '../../src/platform/database/sqlstates';
 import { apiErrorFor } from '../../src/platform/output/response';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { connectTo } from '../../src/operator/import/import-records';
-import { poolOf } from '../support/pool';
+import { getPool } from '../support/pool';
 import { Browser, PASSWORD, withPassword } from '../support/browser';
 import { administer, dropDatabase, withDatabase } from '../support/database';
 import { ndjson, OPERATOR_TOKEN, sendImport } from '../support/importing';
@@ -69,7 +69,7 @@ async function whileConnectionsAreLost(
   await until(() => pool().totalCount === pool().idleCount && pool().waitingCount === 0);
 }
 
-const pool = () => poolOf(theApp());
+const pool = () => getPool(theApp());
 
 /** Loops that write until enough connections were lost; returns the responses by status. */
 async function writeMeanwhile(loops: number, write: (loop: number) => Promise<number>, pause = 40) {
@@ -246,7 +246,7 @@ describe('while connections are terminated continuously', () => {
   withoutPooler.test('sign-in: every signed-in user has a session', async () => {
     const visitor = new Browser();
     await visitor.get('/login');
-    const fields = visitor.fieldsOf('/login');
+    const fields = visitor.formFields('/login');
     const signedIn: number[] = [];
     let network = 0;
     const statuses = await writeMeanwhile(4, async () => {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TokensService } from '../../src/auth/jwt/tokens.service';
-import { examplesOf, expectAsPrinted, isInstalled, run } from '../support/page-examples';
+import { readExamples, expectAsPrinted, isInstalled, run } from '../support/page-examples';
 import { runIf } from '../support/run-if';
 import { baseUrl, theApp, useStore } from '../support/app';
 import { send } from '../support/http';
@@ -14,7 +14,7 @@ useStore();
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-proofs-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const examples = examplesOf('guides/ownership-offline.md');
+const examples = readExamples('guides/ownership-offline.md');
 const exampleIn = (language: string) => examples.find((one) => one.language === language)!;
 let env: Record<string, string>;
 let proofOfAnotherGame: string;

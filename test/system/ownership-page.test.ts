@@ -9,8 +9,15 @@ import { Settings } from '../../src/platform/config/settings';
 import { EXAMPLE_TIME } from '../../src/dev/demo/demo-calendar';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { addCommands } from '../../src/commands/program';
-import { type Browser, browserOf } from '../support/browser';
-import { examplesOf, expectAsPrinted, isInstalled, run, runnable, withCurl } from '../support/page-examples';
+import { type Browser, signInBrowser } from '../support/browser';
+import {
+  readExamples,
+  expectAsPrinted,
+  isInstalled,
+  run,
+  runnable,
+  withCurl,
+} from '../support/page-examples';
 import { runIf } from '../support/run-if';
 import { type Actor } from '../support/actor';
 import { baseUrl, theApp, useStore } from '../support/app';
@@ -22,7 +29,7 @@ useStore({ FILES_DIR: join(folder, 'files') });
 const CONSENT = 'Sign in with a device code';
 const REFUND = 'After a refund';
 
-const examples = examplesOf('guides/ownership.md');
+const examples = readExamples('guides/ownership.md');
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'guides', 'ownership.md'), 'utf8');
 let env: Record<string, string>;
 let player_id: number;
@@ -58,7 +65,7 @@ for (const [i, { example, when }] of alone.entries())
 test('works with the consent in between that the page requires', async () => {
   const [ask, , response] = examples.filter(({ heading }) => heading === CONSENT);
   const asked = JSON.parse((await run(ask!, env)).stdout) as Record<string, string>;
-  const browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
+  const browser = await signInBrowser({ id: player_id, username: 'azure-bison' } as Actor);
   const { pathname, search } = new URL(asked.verification_uri_complete!);
   await browser.get(pathname + search);
   await browser.submit('/user/oauth/device', {}, 'Allow');
@@ -73,9 +80,9 @@ describe('docs/guides/launcher.md', () => {
   let browser: Browser;
 
   beforeAll(async () => {
-    const program = examplesOf('guides/launcher.md').find(({ language }) => language === 'js');
+    const program = readExamples('guides/launcher.md').find(({ language }) => language === 'js');
     writeFileSync(join(folder, 'launcher.mjs'), program!.code);
-    browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
+    browser = await signInBrowser({ id: player_id, username: 'azure-bison' } as Actor);
   });
 
   /** Runs the launcher; returns the page to which it sends the player. */

@@ -20,7 +20,7 @@ import {
   USERS,
 } from '../support/large-store';
 import { declared } from '../support/declared-statements';
-import { isPlannedOnce, planOf, timeOf } from '../support/plans';
+import { isPlannedOnce, explainPlan, measureExecution } from '../support/plans';
 
 let client: Client;
 let url: string;
@@ -317,7 +317,7 @@ const LOOKUPS: [string, Values, number][] = [
 ];
 
 test.each(LOOKUPS)('%s %j uses index probes only', async (name, values, most) => {
-  const { scanned, pages } = await planOf(client, name, values);
+  const { scanned, pages } = await explainPlan(client, name, values);
   expect(scanned).toEqual([]);
   expect(pages).toBeLessThanOrEqual(most);
 });
@@ -325,7 +325,7 @@ test.each(LOOKUPS)('%s %j uses index probes only', async (name, values, most) =>
 test('purchases use index probes too if most users have twenty email addresses', async () => {
   await client.query('ALTER TABLE user_emails ALTER user_id SET (n_distinct = -0.05)');
   await client.query('ANALYZE user_emails (user_id)');
-  const { pages } = await planOf(client, 'purchases_by_user', {
+  const { pages } = await explainPlan(client, 'purchases_by_user', {
     game_id: POPULAR_GAME,
     editor_id: ADMIN_OF_ALL,
     user_id: COLLECTOR,
@@ -460,8 +460,8 @@ describe('small reads take at most about a millisecond, because they share a con
   test.each(Object.entries(COSTLIEST).flatMap(([name, all]) => all.map((values) => [name, values] as const)))(
     '%s %j',
     async (name, values) => {
-      const limit = await timeOf(client, CONTROL, {});
-      const ms = await timeOf(client, name, values);
+      const limit = await measureExecution(client, CONTROL, {});
+      const ms = await measureExecution(client, name, values);
       expect(ms).toBeLessThan(limit);
     },
   );
@@ -497,7 +497,7 @@ describe('a small read is planned once', () => {
 test('key lookups use index probes, for one and for many', async () => {
   for (const count of [1, 30]) {
     const { rows } = await hashes(...Array.from({ length: count }, (_, i) => String(i + 1)));
-    const { scanned, pages } = await planOf(client, 'live_api_keys', {
+    const { scanned, pages } = await explainPlan(client, 'live_api_keys', {
       hashes: rows.map(({ hash }) => `"${hash.replace('\\', '\\\\')}"`),
     });
     expect(scanned).toEqual([]);
@@ -519,7 +519,7 @@ test.each([
 ])(
   'purchases $name: reads rows of games and purchases, and only indexes of other tables',
   async ({ lookup, values }) => {
-    const { rowsOf } = await planOf(client, lookup, values);
+    const { rowsOf } = await explainPlan(client, lookup, values);
     expect(rowsOf).toEqual(['games', 'purchases']);
   },
 );
@@ -538,7 +538,7 @@ test.each([
 ])(
   'keys $name: reads rows of the game, the key and its owner, and only indexes of other tables',
   async ({ lookup, values }) => {
-    const { rowsOf } = await planOf(client, lookup, values);
+    const { rowsOf } = await explainPlan(client, lookup, values);
     expect(rowsOf).toEqual(['games', 'download_keys', 'users']);
   },
 );
@@ -546,7 +546,7 @@ test.each([
 const PAGE = { collection_id: 5, user_id: 17, limit: 50 };
 
 test('a page of a collection does not memoize games, because none is repeated', async () => {
-  expect(await planOf(client, 'collection_games_first_page', PAGE)).toMatchObject({ remembers: false });
+  expect(await explainPlan(client, 'collection_games_first_page', PAGE)).toMatchObject({ remembers: false });
 });
 
 test('a page of a collection finds its games by index even without statistics on the expression', async () => {
@@ -556,7 +556,7 @@ test('a page of a collection finds its games by index even without statistics on
   );
   await client.query('DROP INDEX games_hash_idx');
   await client.query(rows[0]!.made);
-  const { scanned, remembers } = await planOf(client, 'collection_games_first_page', PAGE);
+  const { scanned, remembers } = await explainPlan(client, 'collection_games_first_page', PAGE);
   await client.query('ROLLBACK');
   expect(scanned).not.toContain('games');
   expect(remembers).toBe(false);
@@ -606,7 +606,7 @@ describe('deletions scan no table', () => {
 
 test('control: detects a table scan', async () => {
   const everybody = read('by_display_name', 'SELECT id FROM users WHERE display_name = $name');
-  const { scanned, pages } = await planOf(client, everybody, { name: 'nobody' });
+  const { scanned, pages } = await explainPlan(client, everybody, { name: 'nobody' });
   expect(scanned).toEqual(['users']);
   expect(pages).toBeGreaterThan(20);
 });

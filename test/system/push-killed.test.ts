@@ -9,7 +9,7 @@ import { type Actor } from '../support/actor';
 import { theApp, theClock, useStore } from '../support/app';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { make } from '../support/make';
-import { filesToPush, joined, treeOf } from '../support/pushed-builds';
+import { filesToPush, joined, createTree } from '../support/pushed-builds';
 import { type HeldRequest, S3Double } from '../support/s3';
 import { ServiceProcess } from '../support/service-process';
 import { sql } from '../support/sql';
@@ -34,9 +34,9 @@ afterAll(async () => {
 
 const BLOCK = 256 * 1024;
 const content = randomBytes(3 * BLOCK);
-const OLD = treeOf({ 'game.bin': content, 'version.txt': Buffer.from('1.0') });
+const OLD = createTree({ 'game.bin': content, 'version.txt': Buffer.from('1.0') });
 /** Incompressible, so that the patch has more than one part; half of it is in the parent. */
-const NEW = treeOf({
+const NEW = createTree({
   'game.bin': Buffer.concat([content.subarray(0, BLOCK), randomBytes(2 * BLOCK)]),
   'version.txt': Buffer.from('1.1'),
 });

@@ -12,7 +12,7 @@ import { signZip } from '../../src/wharf/zip/zip-signature';
 import { joined } from '../support/pushed-builds';
 import { runIf } from '../support/run-if';
 import { temporaryFolder } from '../support/temporary';
-import { type ZipEntry, type ZipOptions, zipOf } from '../support/zip-archives';
+import { type ZipEntry, type ZipOptions, createZip } from '../support/zip-archives';
 
 const MAX_BYTES = 10_000_000;
 const { signal } = new AbortController();
@@ -28,7 +28,7 @@ const newPath = () => join(folder, String(number++));
 
 function stored(entries: ZipEntry[], options?: ZipOptions): string {
   const archive = newPath();
-  writeFileSync(archive, zipOf(entries, options));
+  writeFileSync(archive, createZip(entries, options));
   return archive;
 }
 
@@ -175,7 +175,7 @@ describe('an archive has no signature', () => {
   });
 
   test('an archive that is cut anywhere is reported', async () => {
-    const whole = zipOf([
+    const whole = createZip([
       { name: 'a', content: randomBytes(200) },
       { name: 'b/c', content: text('c') },
     ]);
@@ -204,7 +204,7 @@ describe('an archive has no signature', () => {
 
 test('a flipped bit is an error, or the archive has the same files', async () => {
   const content = randomBytes(300);
-  const whole = zipOf([
+  const whole = createZip([
     { name: 'a', content },
     { name: 'b/c', content: text('c') },
   ]);

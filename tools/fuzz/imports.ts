@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../test/support/world/json';
 import { excerpt, Finding } from './oracles';
 import type { Target } from './target';
 import { ECHO } from './values';
-import { importMessage, ndjsonOf, recordsOf, Tenant } from '../../test/support/world/world';
+import { importMessage, toNdjsonText, tenantRecords, Tenant } from '../../test/support/world/world';
 
 /** Changes to a valid stream of records that changes nothing. */
 export interface Import {
@@ -54,7 +54,7 @@ export const imports: Arbitrary<Import> = fc.record({
 });
 
 function changedLines({ changes }: Import): string[] {
-  const records = recordsOf(TENANT).filter(({ type }) => type !== 'collection') as JsonObject[];
+  const records = tenantRecords(TENANT).filter(({ type }) => type !== 'collection') as JsonObject[];
   // Hashing a password takes as much CPU time as a hundred requests.
   for (const record of records) delete record.password;
   const lines = records.map((record) => JSON.stringify(record));
@@ -81,8 +81,8 @@ export async function runImport(target: Target, given: Import): Promise<void> {
   } else if (response.status !== 200)
     throw new Finding('import', `returns ${response.status}`, excerpt(response));
   const restored = await send(
-    ndjsonOf(
-      recordsOf(TENANT)
+    toNdjsonText(
+      tenantRecords(TENANT)
         .filter(({ type }) => type !== 'collection')
         .map(({ password: _, ...record }) => record),
     ),

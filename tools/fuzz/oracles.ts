@@ -1,5 +1,5 @@
 import type { Contract } from '../../test/support/contract';
-import { type HttpResponse, headerOf } from '../../test/support/floods/client';
+import { type HttpResponse, findHeader } from '../../test/support/floods/client';
 import type { Operation } from './operations';
 import { ECHO } from './values';
 import { CANARY } from '../../test/support/world/world';
@@ -61,14 +61,14 @@ export function check(contract: Contract, asked: Asked, response: HttpResponse):
   if (leak) fail('secret', `shows ${leak}`);
   if (text.includes(ECHO)) fail('echo', 'echoes its input in a header');
   for (const header of HEADERS)
-    if (headerOf(response, header) === undefined) fail('headers', `lacks ${header}`);
+    if (findHeader(response, header) === undefined) fail('headers', `lacks ${header}`);
   for (const header of ['server', 'x-powered-by', 'x-injected'])
-    if (headerOf(response, header) !== undefined) fail('headers', `has ${header}`);
+    if (findHeader(response, header) !== undefined) fail('headers', `has ${header}`);
   if (method === 'HEAD' || BODILESS.includes(status)) {
     if (body !== '') fail('body', `has a body with ${status}`);
     return undefined;
   }
-  const type = headerOf(response, 'content-type') ?? '';
+  const type = findHeader(response, 'content-type') ?? '';
   if (!type.startsWith('application/json')) {
     const described = status === 200 && operation && type.startsWith(operation.type);
     // The text of a redirect names its target, which the description omits.
@@ -81,7 +81,7 @@ export function check(contract: Contract, asked: Asked, response: HttpResponse):
   if (status >= 400 && body.includes(ECHO) && path !== '/operator/import')
     fail('echo', `echoes its input with ${status}`);
   try {
-    const header = (field: string) => headerOf(response, field.toLowerCase());
+    const header = (field: string) => findHeader(response, field.toLowerCase());
     contract.check(method, path, { status, body: json, header });
   } catch (error) {
     fail('schema', (error as Error).message.split('\n')[0]!);

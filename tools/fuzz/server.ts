@@ -11,7 +11,13 @@ import { cloneDatabase } from '../../test/support/database';
 import startTestServer from '../../test/support/global-setup';
 import { leakIn } from './oracles';
 import { Webhook } from './webhook';
-import { ndjsonOf, OPERATOR_TOKEN, PEPPER, recordsOf, type Tenant } from '../../test/support/world/world';
+import {
+  toNdjsonText,
+  OPERATOR_TOKEN,
+  PEPPER,
+  tenantRecords,
+  type Tenant,
+} from '../../test/support/world/world';
 
 /** The service as it is deployed, in separate processes on a temporary database with the fuzzer's world in it. */
 export interface Server {
@@ -27,10 +33,10 @@ export interface Server {
 const REPLICAS = 2;
 
 export async function importWorld(url: string, tenants: Tenant[], pepper: string): Promise<void> {
-  const records = tenants.flatMap(recordsOf);
+  const records = tenants.flatMap(tenantRecords);
   await importRecords(
     () => connectTo({ DATABASE_URL: url }),
-    Readable.from([Buffer.from(ndjsonOf(records))]),
+    Readable.from([Buffer.from(toNdjsonText(records))]),
     {
       pepper: Buffer.from(pepper),
     },

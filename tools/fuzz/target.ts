@@ -2,8 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Pool } from 'pg';
 import { Contract } from '../../test/support/contract';
-import { type Ask, bytesOf, formMessage, type Message, messageOf } from '../../test/support/world/message';
-import { type HttpResponse, Client, headerOf } from '../../test/support/floods/client';
+import {
+  type Ask,
+  encodeMessage,
+  formMessage,
+  type Message,
+  buildMessage,
+} from '../../test/support/world/message';
+import { type HttpResponse, Client, findHeader } from '../../test/support/floods/client';
 import { Coverage } from './coverage';
 import { buildCredential } from './credentials';
 import { type Document, type Operation, readOperations } from './operations';
@@ -40,7 +46,7 @@ export class Target {
     const clients = bases.map((base) => new Client(base));
     const documentAt = async (path: string) => {
       const headers: Message['headers'] = [['Authorization', operatorAuthorization]];
-      const { body } = await clients[0]!.exchange(bytesOf({ method: 'GET', path, headers }));
+      const { body } = await clients[0]!.exchange(encodeMessage({ method: 'GET', path, headers }));
       return JSON.parse(body) as Document & OpenAPIObject;
     };
     const documents = [
@@ -90,9 +96,9 @@ export class Target {
    */
   private async patientExchange(message: Message, client: Client): Promise<HttpResponse> {
     for (let attempt = 1; ; attempt++) {
-      const response = await client.exchange(bytesOf(message), message.method === 'HEAD');
+      const response = await client.exchange(encodeMessage(message), message.method === 'HEAD');
       if (response.status !== 503 || attempt === ATTEMPTS) return response;
-      this.retried.add(headerOf(response, 'x-request-id')!);
+      this.retried.add(findHeader(response, 'x-request-id')!);
       await sleep(attempt * 200);
     }
   }
@@ -102,14 +108,14 @@ export class Target {
     const own = !ask.method || ask.operation.startsWith(`${ask.method} `);
     const operation = own ? this.operation(ask.operation) : undefined;
     const makesCredential = MAKE_CREDENTIALS.includes(ask.operation);
-    const message = messageOf(ask, this.credential(ask.credential));
+    const message = buildMessage(ask, this.credential(ask.credential));
     return this.send(message, { operation, makesCredential }, replica);
   }
 
   private async subkey(key: string): Promise<string> {
     const fields = { game_id: String(this.tenant.base + 1), scope: 'profile:me' };
     const message = formMessage('/credentials/subkey', fields, [['Authorization', `Bearer ${key}`]]);
-    const response = await this.clients[0]!.exchange(bytesOf(message));
+    const response = await this.clients[0]!.exchange(encodeMessage(message));
     return (JSON.parse(response.body) as { key: string }).key;
   }
 }

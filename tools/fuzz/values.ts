@@ -2,12 +2,12 @@ import fc, { type Arbitrary } from 'fast-check';
 import type { Json } from '../../test/support/world/json';
 import type { Operation, Parameter, Schema } from './operations';
 import {
-  addressesOf,
+  userEmails,
   BUILDS,
-  detailsOf,
-  downloadKeysOf,
-  spareGamesOf,
-  spareKeysOf,
+  gameDetails,
+  tenantDownloadKeys,
+  spareGames,
+  spareKeys,
   type Tenant,
   USERS,
 } from '../../test/support/world/world';
@@ -162,7 +162,7 @@ const changesGames = ({ method, path }: Operation) =>
 /** Values that identify objects in the tenant's store. */
 const KNOWN: Record<string, (tenant: Tenant, operation: Operation) => Json[]> = {
   game_id: (tenant, operation) =>
-    changesGames(operation) ? spareGamesOf(tenant).map(({ id }) => id) : games(tenant),
+    changesGames(operation) ? spareGames(tenant).map(({ id }) => id) : games(tenant),
   user_id: (tenant) => USERS.flatMap((n): Json[] => [tenant.user(n), String(tenant.user(n))]),
   collection_id: (tenant) => [1, 2].map((n) => String(tenant.base + n)),
   upload_id: (tenant) => [1, 2].map((n) => String(tenant.base + n)),
@@ -170,22 +170,22 @@ const KNOWN: Record<string, (tenant: Tenant, operation: Operation) => Json[]> = 
   file_type: () => ['archive'],
   sub_type: () => ['default'],
   email: (tenant) => [
-    ...USERS.flatMap((n) => addressesOf(tenant, n).map(({ email }) => email)),
+    ...USERS.flatMap((n) => userEmails(tenant, n).map(({ email }) => email)),
     tenant.email(1).toUpperCase(),
     'nobody@mail.fuzz.example',
     'bob@elsewhere.example',
   ],
-  download_key: (tenant) => downloadKeysOf(tenant).map(({ key }) => key),
+  download_key: (tenant) => tenantDownloadKeys(tenant).map(({ key }) => key),
   // Requests that revoke a key get one that no lookup expects.
   download_key_id: (tenant, { path }) =>
-    path.endsWith('/revoke') ? spareKeysOf(tenant).map(({ id }) => id) : [tenant.base + 1],
+    path.endsWith('/revoke') ? spareKeys(tenant).map(({ id }) => id) : [tenant.base + 1],
   count: () => [1, '2', 3],
-  key: (tenant) => spareKeysOf(tenant).map(({ key }) => key),
+  key: (tenant) => spareKeys(tenant).map(({ key }) => key),
   channel: () => ['windows', 'linux-universal'],
   channel_name: () => BUILDS.map(({ channel_name }) => channel_name),
   target: (tenant) =>
     tenant.games.map(
-      (game) => `${tenant.username(game.owner - tenant.base)}/${detailsOf(game, tenant).slug}`,
+      (game) => `${tenant.username(game.owner - tenant.base)}/${gameDetails(game, tenant).slug}`,
     ),
   scope: () => ['profile:me', 'profile:me ', 'profile', 'profile:me profile:me', 'collection:view'],
   client_id: (tenant) => [tenant.clientId],

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import type { Pool } from 'pg';
-import { bytesOf, type Message } from '../world/message';
+import { encodeMessage, type Message } from '../world/message';
 import { Client } from './client';
 import { importMessage } from '../world/world';
 import type { JsonObject } from '../world/json';
-import { ndjsonOf } from '../world/world';
+import { toNdjsonText } from '../world/world';
 
 /**
  * The building blocks of a flood: connections from one IP address, for a limited time, with choices determined by its
@@ -80,7 +80,7 @@ export class Attack {
     await Promise.all(
       Array.from({ length: count }, async (_, number) => {
         while (!this.isOver) {
-          const bytes = bytesOf(next(number));
+          const bytes = encodeMessage(next(number));
           this.count(bytes.length);
           const { status } = await client.exchange(bytes).catch(() => ({ status: 0 }));
           this.seen.set(status, (this.seen.get(status) ?? 0) + 1);
@@ -105,7 +105,7 @@ export class Attack {
   /** Imports rows that no API request can create. */
   async import(records: JsonObject[]): Promise<void> {
     const client = new Client(this.base, 1);
-    const { status, body } = await client.exchange(bytesOf(importMessage(ndjsonOf(records))));
+    const { status, body } = await client.exchange(encodeMessage(importMessage(toNdjsonText(records))));
     client.end();
     if (status !== 200) throw new Error(`the flood's data could not be imported: ${status} ${body}`);
   }

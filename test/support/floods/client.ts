@@ -7,7 +7,7 @@ export interface HttpResponse {
   body: string;
 }
 
-export const headerOf = (response: HttpResponse, name: string) =>
+export const findHeader = (response: HttpResponse, name: string) =>
   response.headers.find(([given]) => given === name)?.[1];
 
 // Imports wait for one another, and a machine may be busy.
@@ -24,7 +24,7 @@ interface Head {
 }
 
 /** The head of the first response received, or undefined while it is incomplete. */
-function headOf(bytes: Buffer, toHead: boolean): Head | undefined {
+function parseHead(bytes: Buffer, toHead: boolean): Head | undefined {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) return undefined;
   const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
@@ -34,13 +34,13 @@ function headOf(bytes: Buffer, toHead: boolean): Head | undefined {
   });
   const status = Number(first.split(' ')[1]);
   const response = { status, headers, body: '' };
-  const given = headerOf(response, 'content-length');
+  const given = findHeader(response, 'content-length');
   const length =
     toHead || status === 204 || status === 304 || status < 200
       ? 0
       : given !== undefined
         ? Number(given)
-        : /chunked/i.test(headerOf(response, 'transfer-encoding') ?? '')
+        : /chunked/i.test(findHeader(response, 'transfer-encoding') ?? '')
           ? 'chunks'
           : 'rest';
   return { response, length, bodyAt: end + 4 };
@@ -64,7 +64,7 @@ export function takeResponse(
   bytes: Buffer,
   { toHead = false, closed = false } = {},
 ): { response: HttpResponse; rest: Buffer } | undefined {
-  const head = headOf(bytes, toHead);
+  const head = parseHead(bytes, toHead);
   if (!head) return undefined;
   const { response, length, bodyAt } = head;
   if (response.status >= 100 && response.status < 200)
@@ -140,7 +140,7 @@ class Connection {
     if (rest?.length) this.surplus(rest);
     if (!taken) return;
     this.finish(taken.response);
-    if (taken.rest.length > 0 || headerOf(taken.response, 'connection') === 'close') this.socket.destroy();
+    if (taken.rest.length > 0 || findHeader(taken.response, 'connection') === 'close') this.socket.destroy();
     else this.free(this);
   }
 

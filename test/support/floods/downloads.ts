@@ -2,7 +2,7 @@ import { truncate, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import type { Socket } from 'node:net';
-import { bytesOf, type Message } from '../world/message';
+import { encodeMessage, type Message } from '../world/message';
 import { ALICE, ATTACKER } from '../world/world';
 import type { Attack } from './attack';
 
@@ -13,7 +13,7 @@ const TICK = 50;
 const BYTES_A_SECOND = 12_000;
 
 /** The bytes of a request for a file in the service's folder, which needs no credential. */
-async function downloadOf(attack: Attack): Promise<string> {
+async function prepareDownload(attack: Attack): Promise<string> {
   const path = join(attack.files, FLOOD_FILE);
   await writeFile(path, '');
   await truncate(path, SIZE);
@@ -27,11 +27,11 @@ async function downloadOf(attack: Attack): Promise<string> {
     path: `/uploads/${id}/download`,
     headers: [['Authorization', `Bearer ${ATTACKER.key(ALICE)}`]],
   };
-  const { pathname } = new URL(await locationOf(attack.base, redirect));
-  return bytesOf({ method: 'GET', path: pathname, headers: [] }).toString();
+  const { pathname } = new URL(await fetchLocation(attack.base, redirect));
+  return encodeMessage({ method: 'GET', path: pathname, headers: [] }).toString();
 }
 
-const locationOf = (base: string, { path, headers }: Message): Promise<string> =>
+const fetchLocation = (base: string, { path, headers }: Message): Promise<string> =>
   new Promise((resolve, reject) => {
     const outgoing = request(base + path, { headers: Object.fromEntries(headers) }, (response) => {
       response.resume();
@@ -46,7 +46,7 @@ const connections = (attack: Attack, count: number, bytes: string): Socket[] =>
 
 /** 400 connections that read nothing. */
 export async function unreadDownloads(attack: Attack): Promise<void> {
-  const nine = (await downloadOf(attack)).repeat(9);
+  const nine = (await prepareDownload(attack)).repeat(9);
   attack.begin();
   for (const socket of connections(attack, 400, nine)) socket.pause();
   await attack.every(TICK, () => {
@@ -56,7 +56,7 @@ export async function unreadDownloads(attack: Attack): Promise<void> {
 
 /** 300 connections that read as fast as they can. */
 export async function fastDownloads(attack: Attack): Promise<void> {
-  const nine = (await downloadOf(attack)).repeat(9);
+  const nine = (await prepareDownload(attack)).repeat(9);
   const reading = new Set<Socket>();
   attack.begin();
   await attack.every(TICK, () => {
@@ -69,7 +69,7 @@ export async function fastDownloads(attack: Attack): Promise<void> {
 
 /** 1,500 connections that read a little more than the minimum. */
 export async function slowDownloads(attack: Attack): Promise<void> {
-  const ten = (await downloadOf(attack)).repeat(10);
+  const ten = (await prepareDownload(attack)).repeat(10);
   const sockets: Socket[] = [];
   let tick = 0;
   attack.begin();
@@ -83,7 +83,7 @@ export async function slowDownloads(attack: Attack): Promise<void> {
 
 /** Pipelined downloads on connections that are lost in various ways. */
 export async function lostDownloads(attack: Attack): Promise<void> {
-  const nine = (await downloadOf(attack)).repeat(9);
+  const nine = (await prepareDownload(attack)).repeat(9);
   const lose = [
     (socket: Socket) => socket.destroy(),
     (socket: Socket) => socket.resetAndDestroy(),

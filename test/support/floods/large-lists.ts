@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { bytesOf, type Message } from '../world/message';
+import { encodeMessage, type Message } from '../world/message';
 import { ATTACKER, BOB, CAROL, operatorAuthorization } from '../world/world';
 import type { Attack } from './attack';
 
@@ -7,12 +7,12 @@ const CLIENTS = 10;
 const PATIENCE = 5000;
 const LONG = `<p>${'ü'.repeat(19_990)}</p>`;
 
-const collectionsOf = (user: number): Message => ({
+const collectionsRequest = (user: number): Message => ({
   method: 'GET',
   path: '/profile/collections',
   headers: [['Authorization', `Bearer ${ATTACKER.key(user)}`]],
 });
-const exportOf = (user: number): Message => ({
+const exportRequest = (user: number): Message => ({
   method: 'POST',
   path: `/operator/users/${ATTACKER.user(user)}/export`,
   headers: [['Authorization', operatorAuthorization]],
@@ -45,7 +45,7 @@ async function withCollections<Result>(
 const requested = (attack: Attack, count: number, description: string) =>
   withCollections(attack, [CAROL, count, description], () => {
     attack.begin();
-    return attack.clientsThat(CLIENTS, () => collectionsOf(CAROL));
+    return attack.clientsThat(CLIENTS, () => collectionsRequest(CAROL));
   });
 
 export const manyCollections = (attack: Attack) => requested(attack, 40_000, '');
@@ -58,7 +58,7 @@ const slowly = (attack: Attack, messageOf: (user: number) => Message): Promise<s
       const broken: string[] = [];
       attack.begin();
       await attack.every(1000 / 3, async () => {
-        for (let i = 0; i < 4; i++) attack.open(bytesOf(messageOf(CAROL))).pause();
+        for (let i = 0; i < 4; i++) attack.open(encodeMessage(messageOf(CAROL))).pause();
         const got = await responseElsewhere(attack, messageOf(BOB));
         if (got !== 'all') broken.push(`a client at another IP address got ${got}`);
       });
@@ -66,8 +66,8 @@ const slowly = (attack: Attack, messageOf: (user: number) => Message): Promise<s
     }),
   );
 
-export const slowLists = (attack: Attack) => slowly(attack, collectionsOf);
-export const slowExports = (attack: Attack) => slowly(attack, exportOf);
+export const slowLists = (attack: Attack) => slowly(attack, collectionsRequest);
+export const slowExports = (attack: Attack) => slowly(attack, exportRequest);
 
 /** `all` for a complete response with status 200, otherwise what was received instead. */
 const responseElsewhere = ({ base }: Attack, { method, path, headers }: Message): Promise<string> =>

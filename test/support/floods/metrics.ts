@@ -55,7 +55,7 @@ export class Metrics {
   ) {}
 
   async sample(): Promise<Sample> {
-    const text = await textOf(`${this.base}/metrics`);
+    const text = await fetchText(`${this.base}/metrics`);
     const value = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
     return {
       in_flight: value('gamewharf_http_in_flight'),
@@ -119,7 +119,7 @@ export class Watch {
   }
 }
 
-const textOf = (url: string) =>
+const fetchText = (url: string) =>
   new Promise<string>((resolve, reject) => {
     const request = get(url, { timeout: PATIENCE }, (response) => {
       const chunks: Buffer[] = [];

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { bytesOf, formMessage, type Message } from '../world/message';
+import { encodeMessage, formMessage, type Message } from '../world/message';
 import { ALICE, ATTACKER, BOB, CAROL } from '../world/world';
 import type { Attack } from './attack';
 import { fastDownloads, lostDownloads, slowDownloads, unreadDownloads } from './downloads';
@@ -18,7 +18,7 @@ const get = (path: string, user?: number): Message => ({
   path,
   headers: user ? [authorization(user)] : [],
 });
-const headOf = (length: number) =>
+const requestHead = (length: number) =>
   [
     'POST /collections HTTP/1.1',
     'Host: 127.0.0.1',
@@ -33,10 +33,12 @@ const TICK = 50;
 
 /** Nine requests, and then something that ends the connection. */
 const pipelining: Pattern = async (attack) => {
-  const nine = bytesOf(get('/health/live')).toString().repeat(9);
+  const nine = encodeMessage(get('/health/live')).toString().repeat(9);
   const connection = () => {
     const ending = attack.pick(['garbage', 'reset', 'close', 'half-close', 'half a request', 'too large']);
-    const behind = { garbage: 'X\0', 'half a request': 'GET /pro', 'too large': headOf(99_999_999) }[ending];
+    const behind = { garbage: 'X\0', 'half a request': 'GET /pro', 'too large': requestHead(99_999_999) }[
+      ending
+    ];
     const socket = attack.open(nine + (behind ?? ''));
     socket.resume();
     const leave = () => {
@@ -54,7 +56,7 @@ const pipelining: Pattern = async (attack) => {
 
 /** Requests that announce a body and never send it: 90 per second, starting with a full backlog. */
 const promisedBodies: Pattern = async (attack) => {
-  const promise = () => attack.open(headOf(100 + attack.random(1000))).resume();
+  const promise = () => attack.open(requestHead(100 + attack.random(1000))).resume();
   for (let i = 0; i < 700; i++) promise();
   await attack.every(1000 / 90, promise);
 };
@@ -64,14 +66,14 @@ const health: Pattern = (attack) =>
 
 /** Requests large responses and reads nothing. */
 const slowReaders: Pattern = async (attack) => {
-  const nine = bytesOf(get('/openapi.json')).toString().repeat(9);
+  const nine = encodeMessage(get('/openapi.json')).toString().repeat(9);
   for (let i = 0; i < 100; i++) attack.open(nine).pause();
   await attack.every(TICK, () => attack.open(nine).pause());
 };
 
 /** Bodies that arrive one byte at a time. */
 const slowBodies: Pattern = async (attack) => {
-  const sockets = Array.from({ length: 700 }, () => attack.open(headOf(1000)).resume());
+  const sockets = Array.from({ length: 700 }, () => attack.open(requestHead(1000)).resume());
   await attack.every(TICK * 4, () => {
     for (const socket of sockets) if (socket.writable) socket.write('x');
   });
@@ -80,7 +82,7 @@ const slowBodies: Pattern = async (attack) => {
 /** A body with as many parts as bytes, with and without a key. */
 const tinyChunks: Pattern = async (attack) => {
   const chunks = '1\r\nx\r\n'.repeat(10_000);
-  const head = headOf(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
+  const head = requestHead(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
   const withoutKey = head.replace(/Authorization: .*\r\n/, '');
   const sockets = new Set<Socket>();
   await attack.every(TICK * 4, () => {
@@ -168,10 +170,10 @@ const signUps: Pattern = (attack) =>
 
 /** Clients that half-close their connection: after a request, or in the middle of one. */
 const halfCloses: Pattern = async (attack) => {
-  const whole = bytesOf(get('/profile', BOB)).toString();
+  const whole = encodeMessage(get('/profile', BOB)).toString();
   await attack.every(TICK, () => {
     for (let i = 0; i < 10; i++) {
-      const text = attack.pick([whole, whole.repeat(9), whole.slice(0, 40), `${headOf(1000)}title=`]);
+      const text = attack.pick([whole, whole.repeat(9), whole.slice(0, 40), `${requestHead(1000)}title=`]);
       const socket = attack.open(text).resume();
       socket.on('connect', () => socket.end());
     }
@@ -185,8 +187,8 @@ const aborts: Pattern = async (attack) => {
     get('/profile/games', ALICE),
     formMessage('/collections', { title: 'Aborted' }, [authorization(BOB)]),
     formMessage('/oauth/device', { client_id: ATTACKER.clientId, scope: 'profile' }),
-  ].map((message) => bytesOf(message).toString());
-  const upload = headOf(500_000);
+  ].map((message) => encodeMessage(message).toString());
+  const upload = requestHead(500_000);
   await attack.every(TICK, () => {
     for (let i = 0; i < 10; i++) {
       const half = upload + 'x'.repeat(attack.random(100_000));
@@ -200,7 +202,9 @@ const aborts: Pattern = async (attack) => {
 const docs: Pattern = async (attack) => {
   const page = await (await fetch(`${attack.base}/docs`)).text();
   const [, source] = /data-source="([^"]+)"/.exec(page)!;
-  const nine = ['/docs', source!, '/openapi.json'].map((path) => bytesOf(get(path)).toString().repeat(9));
+  const nine = ['/docs', source!, '/openapi.json'].map((path) =>
+    encodeMessage(get(path)).toString().repeat(9),
+  );
   for (let i = 0; i < 200; i++) attack.open(attack.pick(nine)).resume();
   await attack.every(TICK, () => attack.open(attack.pick(nine)).resume());
 };

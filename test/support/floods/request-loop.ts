@@ -56,7 +56,9 @@ export class RequestLoop {
 
   private async ask(turn: number): Promise<void> {
     const begun = performance.now();
-    const what = await this.turnOf(turn).catch((error: NodeJS.ErrnoException) => error.code ?? error.message);
+    const what = await this.takeTurn(turn).catch(
+      (error: NodeJS.ErrnoException) => error.code ?? error.message,
+    );
     const ms = performance.now() - begun;
     const { seen } = this;
     seen.slowest_ms = Math.max(seen.slowest_ms, ms);
@@ -64,7 +66,7 @@ export class RequestLoop {
     seen.results[result] = (seen.results[result] ?? 0) + 1;
   }
 
-  private turnOf(turn: number): Promise<string> {
+  private takeTurn(turn: number): Promise<string> {
     const { tenant } = this;
     const collection = tenant.base + 1;
     switch (turn % 5) {

@@ -28,7 +28,7 @@ export interface Ask {
   body?: { type: string; text: string; repeat?: number };
 }
 
-const textOf = (value: Json) => (typeof value === 'string' ? value : JSON.stringify(value));
+const toText = (value: Json) => (typeof value === 'string' ? value : JSON.stringify(value));
 
 // encodeURIComponent throws for a lone surrogate, so its three bytes are encoded as a careless client would.
 const percent = (text: string) =>
@@ -41,27 +41,27 @@ const percent = (text: string) =>
     })
     .join('');
 
-export const pairsOf = (fields: Field[]) =>
+export const encodePairs = (fields: Field[]) =>
   fields
-    .map(({ name, value, raw }) => `${percent(name)}=${raw ? textOf(value) : percent(textOf(value))}`)
+    .map(({ name, value, raw }) => `${percent(name)}=${raw ? toText(value) : percent(toText(value))}`)
     .join('&');
 
 /** A query of valid fields, as a client sends it. */
-export const queryOf = (fields: Record<string, string>) =>
-  pairsOf(Object.entries(fields).map(([name, value]): Field => ({ name, value, place: 'query' })));
+export const encodeQuery = (fields: Record<string, string>) =>
+  encodePairs(Object.entries(fields).map(([name, value]): Field => ({ name, value, place: 'query' })));
 
 const BOUNDARY = 'fuzz-boundary';
 
-const multipartOf = (fields: Field[]) =>
+const encodeMultipart = (fields: Field[]) =>
   fields
     .map(
       ({ name, value }) =>
-        `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name.replace(/[\x00-\x1f\x7f"]/g, '')}"\r\n\r\n${textOf(value)}\r\n`,
+        `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name.replace(/[\x00-\x1f\x7f"]/g, '')}"\r\n\r\n${toText(value)}\r\n`,
     )
     .join('') + `--${BOUNDARY}--\r\n`;
 
 // The JSON is built by hand, so that a name can be repeated.
-const jsonOf = (fields: Field[]) =>
+const encodeJson = (fields: Field[]) =>
   `{${fields.map(({ name, value }) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
 
 export const TYPES: Record<Encoding, string> = {
@@ -71,9 +71,9 @@ export const TYPES: Record<Encoding, string> = {
 };
 
 const ENCODE: Record<Encoding, (fields: Field[]) => string> = {
-  form: pairsOf,
-  json: jsonOf,
-  multipart: multipartOf,
+  form: encodePairs,
+  json: encodeJson,
+  multipart: encodeMultipart,
 };
 
 export interface Message {
@@ -91,12 +91,12 @@ export const formMessage = (
   method: 'POST',
   path,
   headers: [...headers, ['Content-Type', TYPES.form]],
-  body: Buffer.from(queryOf(fields)),
+  body: Buffer.from(encodeQuery(fields)),
 });
 
 const clean = (value: string) => value.replace(/[\r\n]/g, '');
 
-export function bytesOf({ method, path, headers, body }: Message): Buffer {
+export function encodeMessage({ method, path, headers, body }: Message): Buffer {
   const lines = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1'];
   for (const [name, value] of headers) lines.push(`${name}: ${clean(value)}`);
   if (body || method === 'POST') lines.push(`Content-Length: ${body?.length ?? 0}`);
@@ -105,7 +105,7 @@ export function bytesOf({ method, path, headers, body }: Message): Buffer {
 }
 
 /** The request as a message; `credential` is the text behind its name. */
-export function messageOf(ask: Ask, credential: string): Message {
+export function buildMessage(ask: Ask, credential: string): Message {
   const [method = '', template = ''] = ask.operation.split(' ');
   const path = template.replace(/\{(\w+)\}/g, (_, name: string) => percent(ask.path[name] ?? ''));
   const inQuery = ask.fields.filter(({ place }) => place === 'query');
@@ -123,7 +123,7 @@ export function messageOf(ask: Ask, credential: string): Message {
   }
   return {
     method: ask.method ?? method,
-    path: inQuery.length > 0 ? `${path}?${pairsOf(inQuery)}` : path,
+    path: inQuery.length > 0 ? `${path}?${encodePairs(inQuery)}` : path,
     headers,
     body,
   };

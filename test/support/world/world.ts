@@ -125,7 +125,7 @@ const CREATED = '2024-01-02T03:04:05Z';
 const at = (n: number) => `2024-02-03T04:05:${String(n).padStart(2, '0')}Z`;
 
 /** Details of a game that don't affect its visibility. */
-export const detailsOf = (game: Game, { base }: Tenant) => {
+export const gameDetails = (game: Game, { base }: Tenant) => {
   const n = game.id - base;
   return {
     slug: `game-${n}`,
@@ -144,7 +144,7 @@ export const detailsOf = (game: Game, { base }: Tenant) => {
 
 /** A game as an entry of a collection embeds it, written from the specification only. */
 export function embeddedGame(game: Game, tenant: Tenant): JsonObject {
-  const { slug, game_type: type, created_at, ...details } = detailsOf(game, tenant);
+  const { slug, game_type: type, created_at, ...details } = gameDetails(game, tenant);
   const { title, short_text, cover_url, classification, traits, min_price } = details;
   const url = `https://${tenant.username(game.owner - tenant.base)}.gamewharf.example/${slug}`;
   const { id, published_at } = game;
@@ -176,7 +176,7 @@ export interface Purchase {
 }
 
 /** Amounts in currencies with 0, 2 and 3 digits. */
-export function purchasesOf(tenant: Tenant): Purchase[] {
+export function tenantPurchases(tenant: Tenant): Purchase[] {
   const id = (n: number) => tenant.base + n;
   return [
     { email: `bob@elsewhere.example`, user_id: id(BOB), games: [1], currency: 'USD', amount: 500 },
@@ -207,7 +207,7 @@ export interface DownloadKey {
   created_at: string;
 }
 
-export function downloadKeysOf(tenant: Tenant): DownloadKey[] {
+export function tenantDownloadKeys(tenant: Tenant): DownloadKey[] {
   const id = (n: number) => tenant.base + n;
   const keys: (Partial<DownloadKey> & { game_id: number })[] = [
     { game_id: id(1), user_id: id(BOB) },
@@ -233,11 +233,11 @@ export function downloadKeysOf(tenant: Tenant): DownloadKey[] {
 }
 
 /** Games that no other request expects, for requests that change and delete games. */
-export const spareGamesOf = (tenant: Tenant) =>
+export const spareGames = (tenant: Tenant) =>
   USERS.map((user, index) => ({ id: tenant.base + 91 + index, owner: tenant.user(user) }));
 
 /** Unclaimed keys, for requests that revoke them. */
-export const spareKeysOf = (tenant: Tenant) =>
+export const spareKeys = (tenant: Tenant) =>
   [81, 82, 83, 84, 85, 86, 87, 88, 89].map((n) => ({
     type: 'download_key',
     id: tenant.base + n,
@@ -246,7 +246,7 @@ export const spareKeysOf = (tenant: Tenant) =>
   }));
 
 /** The email addresses of a user. The last one is unverified, so it belongs to no account. */
-export const addressesOf = (tenant: Tenant, user: number) => [
+export const userEmails = (tenant: Tenant, user: number) => [
   { email: tenant.email(user), verified: true },
   { email: tenant.email(user, 1), verified: true },
   { email: tenant.email(user, 2), verified: false },
@@ -284,7 +284,7 @@ export interface BaseCollection {
 }
 
 /** Collections that exist before a sequence begins: only they have admins, because no request creates admins. */
-export const baseCollectionsOf = (tenant: Tenant): BaseCollection[] => [
+export const baseCollections = (tenant: Tenant): BaseCollection[] => [
   {
     id: tenant.base + 1,
     user_id: tenant.user(ALICE),
@@ -317,7 +317,7 @@ export const downloadKeyRecord = ({ revoked, ...key }: DownloadKey): JsonObject 
 });
 
 /** The rows of a tenant, as an operator imports them. */
-export function recordsOf(tenant: Tenant): JsonObject[] {
+export function tenantRecords(tenant: Tenant): JsonObject[] {
   const { base } = tenant;
   return [
     ...USERS.map((n) => ({
@@ -327,7 +327,7 @@ export function recordsOf(tenant: Tenant): JsonObject[] {
       display_name: n === BOB ? null : `<b>${tenant.username(n)}</b>`,
       developer: n !== CAROL,
       password: n === CAROL ? null : tenant.password,
-      emails: addressesOf(tenant, n),
+      emails: userEmails(tenant, n),
       created_at: CREATED,
     })),
     ...tenant.games.map((game) => ({
@@ -337,11 +337,11 @@ export function recordsOf(tenant: Tenant): JsonObject[] {
       visibility: game.visibility,
       published_at: game.published_at,
       admins: game.admins,
-      ...detailsOf(game, tenant),
+      ...gameDetails(game, tenant),
     })),
-    ...purchasesOf(tenant).map(purchaseRecord),
-    ...downloadKeysOf(tenant).map(downloadKeyRecord),
-    ...spareKeysOf(tenant),
+    ...tenantPurchases(tenant).map(purchaseRecord),
+    ...tenantDownloadKeys(tenant).map(downloadKeyRecord),
+    ...spareKeys(tenant),
     ...BUILDS.map(({ game, ...build }, index) => ({
       type: 'build',
       ...build,
@@ -374,7 +374,7 @@ export function recordsOf(tenant: Tenant): JsonObject[] {
       scopes: ['profile', 'collection'],
       implicit_allowed: true,
     },
-    ...baseCollectionsOf(tenant).map(({ games, ...collection }) => ({
+    ...baseCollections(tenant).map(({ games, ...collection }) => ({
       type: 'collection',
       ...collection,
       title: `Base ${collection.id}`,
@@ -385,7 +385,8 @@ export function recordsOf(tenant: Tenant): JsonObject[] {
   ];
 }
 
-export const ndjsonOf = (records: JsonObject[]) => records.map((record) => JSON.stringify(record)).join('\n');
+export const toNdjsonText = (records: JsonObject[]) =>
+  records.map((record) => JSON.stringify(record)).join('\n');
 
 export const operatorAuthorization = `Bearer ${OPERATOR_TOKEN}`;
 

@@ -7,10 +7,10 @@ import { Metrics } from '../../../test/support/floods/metrics';
 import {
   ATTACKER,
   CONTROL_CLIENTS,
-  ndjsonOf,
+  toNdjsonText,
   OPERATOR_TOKEN,
   operatorAuthorization,
-  recordsOf,
+  tenantRecords,
 } from '../../../test/support/world/world';
 import { ask } from '../ask';
 import type { Scenario } from '../scenario';
@@ -40,7 +40,7 @@ export const floods: Scenario = {
     await ask(`${service.url}/operator/import`, {
       method: 'POST',
       headers: { authorization: operatorAuthorization, 'content-type': 'application/x-ndjson' },
-      body: ndjsonOf([ATTACKER, ...CONTROL_CLIENTS].flatMap(recordsOf)),
+      body: toNdjsonText([ATTACKER, ...CONTROL_CLIENTS].flatMap(tenantRecords)),
     });
     const at: Flooded = {
       base: service.url,

@@ -1,9 +1,4 @@
-import {
-  baseCollectionsOf,
-  canView,
-  COLLECTION_CREATED,
-  type Tenant,
-} from '../../../test/support/world/world';
+import { baseCollections, canView, COLLECTION_CREATED, type Tenant } from '../../../test/support/world/world';
 
 /** Unix times between which something happened. */
 export type Moment = [earliest: number, latest: number];
@@ -48,7 +43,7 @@ export class Model {
 
   constructor(readonly tenant: Tenant) {
     const created: Moment = [second(COLLECTION_CREATED), second(COLLECTION_CREATED)];
-    for (const { games, ...base } of baseCollectionsOf(tenant))
+    for (const { games, ...base } of baseCollections(tenant))
       this.put({
         ...base,
         title: `Base ${base.id}`,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Ask, type Field, messageOf } from '../../../test/support/world/message';
+import { type Ask, type Field, buildMessage } from '../../../test/support/world/message';
 import type { Json, JsonObject } from '../../../test/support/world/json';
 import { checkDescribed, excerpt, Finding } from '../oracles';
 import type { Received, Target } from '../target';
@@ -82,7 +82,7 @@ export class Play {
       encoding: place === 'query' ? 'form' : place,
       headers: this.retryKey && operation.startsWith('POST') ? [['Idempotency-Key', this.retryKey]] : [],
     };
-    const message = messageOf(ask, this.tenant.key(user));
+    const message = buildMessage(ask, this.tenant.key(user));
     const about = { operation: this.target.operation(operation) };
     const before = Date.now();
     const received = await this.target.send(message, about, replica);

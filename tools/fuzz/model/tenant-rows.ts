@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg';
 import {
-  baseCollectionsOf,
+  baseCollections,
   COLLECTION_CREATED,
-  spareGamesOf,
+  spareGames,
   type Tenant,
   USERS,
 } from '../../../test/support/world/world';
@@ -37,7 +37,7 @@ export async function restoreRows(sql: Pool, tenant: Tenant): Promise<void> {
      WHERE user_id = ANY($1) AND created_at BETWEEN $2::timestamptz + interval '1 day' AND now() - interval '10 s'`,
     [USERS.map((n) => tenant.user(n)), COLLECTION_CREATED],
   );
-  for (const { id, owner } of spareGamesOf(tenant))
+  for (const { id, owner } of spareGames(tenant))
     await sql.query(
       `INSERT INTO games (id, user_id, slug, title) VALUES ($1, $2, 'spare-' || $1::bigint, 'Spare') ON CONFLICT DO NOTHING`,
       [id, owner],
@@ -47,7 +47,7 @@ export async function restoreRows(sql: Pool, tenant: Tenant): Promise<void> {
 
 /** Adds missing base collections, and leaves existing ones unchanged. */
 async function putBaseCollections(client: PoolClient, tenant: Tenant): Promise<void> {
-  for (const { id, user_id, admins, games, ...collection } of baseCollectionsOf(tenant)) {
+  for (const { id, user_id, admins, games, ...collection } of baseCollections(tenant)) {
     const { rowCount } = await client.query(
       `INSERT INTO collections (id, user_id, title, private, games_count, created_at, updated_at)
        VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING`,
