@@ -17,7 +17,7 @@ export interface Plan {
   /** Tables with sequential scans. */
   scanned: string[];
   /** Tables whose rows are read, in addition to their indexes. */
-  rowsOf: string[];
+  tablesRead: string[];
   sorted: boolean;
   /** Whether the plan caches the results of repeated lookups (memoization). */
   remembers: boolean;
@@ -43,7 +43,9 @@ export async function explainPlan(client: Client, statement: Named, values: Valu
     scanned: nodes
       .filter((node) => node['Node Type'].endsWith('Seq Scan'))
       .map((node) => node['Relation Name']!),
-    rowsOf: nodes.filter((node) => READS_ROWS.test(node['Node Type'])).map((node) => node['Relation Name']!),
+    tablesRead: nodes
+      .filter((node) => READS_ROWS.test(node['Node Type']))
+      .map((node) => node['Relation Name']!),
     sorted: nodes.some((node) => node['Node Type'].endsWith('Sort')),
     remembers: nodes.some((node) => node['Node Type'] === 'Memoize'),
     pages: (root['Shared Hit Blocks'] ?? 0) + (root['Shared Read Blocks'] ?? 0),

@@ -75,7 +75,7 @@ const there = () => ({ DATABASE_URL: other.url, API_KEY_PEPPER: PEPPER });
 const quiet = { replace: false, say: () => undefined };
 const read = (bytes: Buffer) => new BackupReader(Readable.from([bytes]));
 
-async function rowsOf<T extends object>(url: string, sql: string): Promise<T[]> {
+async function queryRows<T extends object>(url: string, sql: string): Promise<T[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
   const { rows } = await client.query<T>(sql);
@@ -84,15 +84,15 @@ async function rowsOf<T extends object>(url: string, sql: string): Promise<T[]> 
 }
 
 /** The digest of each table's rows, in any order. */
-async function digestOf(url: string): Promise<Record<string, string>> {
-  const tables = await rowsOf<{ name: string }>(
+async function digestTables(url: string): Promise<Record<string, string>> {
+  const tables = await queryRows<{ name: string }>(
     url,
     `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
      AND relname <> 'migrations' ORDER BY 1`,
   );
   const digests: Record<string, string> = {};
   for (const { name } of tables) {
-    const [row] = await rowsOf<{ digest: string }>(
+    const [row] = await queryRows<{ digest: string }>(
       url,
       `SELECT count(*) || ' ' || coalesce(sum(hashtextextended(t::text, 0)::numeric), 0) AS digest FROM ${name} t`,
     );
@@ -146,7 +146,7 @@ describe('a store of 100,000 records during writes', () => {
   test('is restored with everything acknowledged before and nothing incomplete', async () => {
     const header = await restore(there(), new BackupReader(createReadStream(file)), quiet);
     expect(header.secrets).toEqual({ 'api-key-pepper': 'kept' });
-    const found = await rowsOf<{ id: number; games_count: string; entries: string }>(
+    const found = await queryRows<{ id: number; games_count: string; entries: string }>(
       other.url,
       `SELECT c.id::int, c.games_count, (SELECT count(*) FROM collection_games WHERE collection_id = c.id) AS entries
        FROM collections c WHERE title = 'Under writes'`,
@@ -174,23 +174,23 @@ describe('a store of 100,000 records during writes', () => {
   test('has the same rows when it is restored again', async () => {
     const again = join(folder, 'again.gz');
     await backUp(there(), {}, createWriteStream(again));
-    const before = await digestOf(other.url);
+    const before = await digestTables(other.url);
     await restore(there(), new BackupReader(createReadStream(again)), { ...quiet, replace: true });
-    expect(await digestOf(other.url)).toEqual(before);
+    expect(await digestTables(other.url)).toEqual(before);
     expect(Object.keys(before).length).toBeGreaterThan(20);
   });
 
   test('is restored although the previous database can’t be deleted, and says so', async () => {
     const name = new URL(other.url).pathname.slice(1);
     const lines: string[] = [];
-    const before = await digestOf(other.url);
+    const before = await digestTables(other.url);
     // PostgreSQL doesn't drop a template.
     await administer((client) => client.query(`ALTER DATABASE ${name} IS_TEMPLATE true`));
     await restore(there(), new BackupReader(createReadStream(join(folder, 'again.gz'))), {
       replace: true,
       say: (line) => lines.push(line),
     });
-    expect(await digestOf(other.url)).toEqual(before);
+    expect(await digestTables(other.url)).toEqual(before);
     const [, old = ''] = /remains in the database (\w+),.*cannot drop a template database/.exec(
       lines.at(-1)!,
     )!;
@@ -222,16 +222,16 @@ test('a backup of 0.1 is migrated to this version', async () => {
   await backUp({ DATABASE_URL: url, API_KEY_PEPPER: PEPPER }, {}, target);
   // What an operator has added to template1 isn't part of the store.
   const template1 = withDatabase(process.env.TEST_SUPERUSER_URL!, 'template1');
-  await rowsOf(template1, 'CREATE TABLE of_the_operator (id bigint)');
+  await queryRows(template1, 'CREATE TABLE of_the_operator (id bigint)');
   try {
     await restore(there(), read(Buffer.concat(bytes)), { ...quiet, replace: true });
   } finally {
-    await rowsOf(template1, 'DROP TABLE of_the_operator');
+    await queryRows(template1, 'DROP TABLE of_the_operator');
   }
-  expect(await rowsOf(other.url, `SELECT to_regclass('of_the_operator') AS found`)).toEqual([
+  expect(await queryRows(other.url, `SELECT to_regclass('of_the_operator') AS found`)).toEqual([
     { found: null },
   ]);
-  expect(await rowsOf(other.url, 'SELECT id::int, owner_name FROM games')).toEqual([
+  expect(await queryRows(other.url, 'SELECT id::int, owner_name FROM games')).toEqual([
     { id: 8, owner_name: 'early' },
   ]);
   const pending = new DataSource(dataSourceOptions({ ...there(), DATABASE_POOL_SIZE: 1 }));
@@ -245,8 +245,8 @@ test('a backup of 0.1 is migrated to this version', async () => {
 // Uses the small backup of the previous test.
 describe('a restore is rejected and changes nothing if', () => {
   let untouched: Record<string, string>;
-  beforeAll(async () => (untouched = await digestOf(other.url)));
-  afterEach(async () => expect(await digestOf(other.url)).toEqual(untouched));
+  beforeAll(async () => (untouched = await digestTables(other.url)));
+  afterEach(async () => expect(await digestTables(other.url)).toEqual(untouched));
 
   test('the store is not empty', () =>
     expect(restore(there(), new BackupReader(createReadStream(file)), quiet)).rejects.toThrow(
@@ -265,7 +265,7 @@ describe('a restore is rejected and changes nothing if', () => {
   test.each(['NOCREATEDB', 'CREATEDB'])('the role lacks permissions (%s)', async (right) => {
     const role = `gamewharf_owner_${process.pid}`;
     const superuser = process.env.TEST_SUPERUSER_URL!;
-    await rowsOf(superuser, `CREATE ROLE ${role} LOGIN PASSWORD 'x' ${right}`);
+    await queryRows(superuser, `CREATE ROLE ${role} LOGIN PASSWORD 'x' ${right}`);
     const DATABASE_URL = Object.assign(new URL(other.url), { username: role, password: 'x' }).href;
     try {
       const rejected = restore({ ...there(), DATABASE_URL }, new BackupReader(createReadStream(file)), {
@@ -275,7 +275,7 @@ describe('a restore is rejected and changes nothing if', () => {
       await expect(rejected).rejects.toThrow(`ALTER ROLE ${role} CREATEDB; GRANT SET ON PARAMETER`);
       await expect(rejected).rejects.toBeInstanceOf(OperatorError);
     } finally {
-      await rowsOf(superuser, `DROP ROLE ${role}`);
+      await queryRows(superuser, `DROP ROLE ${role}`);
     }
   });
 
@@ -355,12 +355,12 @@ describe('the backup and restore commands', () => {
 
   test('write a file that only its owner can read, and read it', async () => {
     const mine = join(folder, 'mine.gz');
-    const before = await digestOf(other.url);
+    const before = await digestTables(other.url);
     const listeners = process.listenerCount('SIGTERM');
     expect(await run('backup', mine)).toMatch(/^Backed up \d+ rows from \d+ tables to .*mine\.gz\.$/);
     expect(statSync(mine).mode & 0o777).toBe(0o600);
     expect(await run('restore', mine, '--replace')).toMatch(/^Restored the store as of \d{4}-/);
-    expect(await digestOf(other.url)).toEqual(before);
+    expect(await digestTables(other.url)).toEqual(before);
     expect(process.listenerCount('SIGTERM')).toBe(listeners);
   });
 
@@ -381,7 +381,7 @@ describe('the backup and restore commands', () => {
       return (await run('restore', mine, '--replace')).split('\n').slice(1);
     };
     expect(await restored()).toEqual([]);
-    await rowsOf(
+    await queryRows(
       other.url,
       `INSERT INTO webhooks (url, events, secret, ended_at) SELECT 'https://example.com/' || i, '{purchase.completed}', '\\x00', 
          CASE WHEN i = 1 THEN now() END FROM generate_series(1, 2) i`,
@@ -389,7 +389,7 @@ describe('the backup and restore commands', () => {
     expect(await restored()).toEqual([
       'It has 1 webhook. If this is a copy of a live store, remove it before you start the service: `gamewharf webhooks remove --all`.',
     ]);
-    await rowsOf(other.url, 'DELETE FROM webhooks');
+    await queryRows(other.url, 'DELETE FROM webhooks');
   });
 
   test('report that the game files of a local folder are not included', async () => {
@@ -423,7 +423,7 @@ describe('the backup and restore commands', () => {
       );
     } finally {
       delete process.env.FILES_DIR;
-      await rowsOf(other.url, 'DELETE FROM uploads');
+      await queryRows(other.url, 'DELETE FROM uploads');
     }
   });
 
@@ -433,7 +433,7 @@ describe('the backup and restore commands', () => {
     const said = jest.spyOn(console, 'error').mockImplementation();
     const instead = (name: 'stdin' | 'stdout', value: unknown) =>
       Object.defineProperty(process, name, { value, configurable: true });
-    const before = await digestOf(other.url);
+    const before = await digestTables(other.url);
     try {
       const output = new PassThrough().on('data', (chunk: Buffer) => bytes.push(chunk));
       instead('stdout', output);
@@ -452,7 +452,7 @@ describe('the backup and restore commands', () => {
       said.mockRestore();
     }
     expect(existsSync('-')).toBe(false);
-    expect(await digestOf(other.url)).toEqual(before);
+    expect(await digestTables(other.url)).toEqual(before);
   });
 
   test('report errors of the database as such', async () => {

@@ -33,7 +33,7 @@ const CANARIES = {
 /** Credentials that the service creates, which can't contain chosen letters. */
 const made: string[] = [];
 
-const traceOf = (text: string) =>
+const findTrace = (text: string) =>
   [
     text.search(/c4n4ry/i),
     ...made.flatMap((key) => key.split('.').slice(-2)).map((part) => text.indexOf(part)),
@@ -225,13 +225,13 @@ async function search(): Promise<string[]> {
   await sleep(300);
   const found: string[] = [];
   const look = (where: string, what: string) => {
-    const at = traceOf(what);
+    const at = findTrace(what);
     if (at !== undefined) found.push(`${where}: ${what.slice(Math.max(0, at - 80), at + 60)}`);
   };
   for (const line of logged) look('log', line);
   for (const line of written) look('output', line);
   for (const line of statements) look('statement', line);
-  for (const app of [theApp(), lenient]) look('metrics', await metricsOf(app));
+  for (const app of [theApp(), lenient]) look('metrics', await fetchMetrics(app));
   await untilQuiet(traces);
   for (const sent of traces) look('trace', sent);
   for (const response of responses) look(`response to ${response.what}`, response.text);
@@ -243,7 +243,7 @@ async function search(): Promise<string[]> {
   return found;
 }
 
-const metricsOf = async (app: NestExpressApplication) =>
+const fetchMetrics = async (app: NestExpressApplication) =>
   (await fetch(`http://127.0.0.1:${app.get(MetricsService).port}/metrics`)).text();
 
 /** Waits until the list hasn't grown for longer than traces are buffered. */
@@ -295,7 +295,7 @@ test('no route reveals a credential, whether it is valid or not', async () => {
     await exercise('GET', path, CANARIES.good);
   expect(responses.length).toBeGreaterThan(500);
   expect(statements.join()).toMatch(/FROM api_keys[^]*\$1 = '/);
-  expect(await metricsOf(theApp())).toContain('route="/api/1/:KEY/me"');
+  expect(await fetchMetrics(theApp())).toContain('route="/api/1/:KEY/me"');
   expect(traces.join()).toContain('/api/1/:KEY/me');
   expect(await search()).toEqual([]);
 });

@@ -106,7 +106,7 @@ async function play(
   const events: Event[] = [];
   const perform = async (action: Action, at = replicas[0]!) => {
     const requested = performance.now();
-    const response = await responseOf(at, owner, id, ids, action);
+    const response = await sendAction(at, owner, id, ids, action);
     events.push({ action, response, requested, responded: performance.now() });
   };
   let writing = true;
@@ -143,7 +143,7 @@ async function post(at: string, owner: Actor, path: string, body: object) {
   }
 }
 
-async function responseOf(
+async function sendAction(
   at: string,
   owner: Actor,
   id: number,
@@ -153,7 +153,7 @@ async function responseOf(
   const path = `/collections/${id}`;
   if (action.do === 'read') {
     const { body, status } = await owner.get(`${path}/collection-games`);
-    if (status === 503) return responseOf(at, owner, id, ids, action);
+    if (status === 503) return sendAction(at, owner, id, ids, action);
     if (status !== 200) throw new Wrong(`read: ${status} ${JSON.stringify(body)}`);
     const entries = (body as { collection_games: { game_id: number; position: number }[] }).collection_games;
     entries.forEach(({ position }, i) => {

@@ -401,7 +401,7 @@ describe('two processes on the same data folder', () => {
 
   const isReady = (outcome: Ready | Failure): outcome is Ready => 'url' in outcome;
 
-  async function raceOf(dataDir: string): Promise<void> {
+  async function startConcurrently(dataDir: string): Promise<void> {
     const racers = [1, 2, 3].map(() => launch({ dataDir }));
     const outcomes = await Promise.all(racers.map((racer) => racer.outcome()));
     const winners = outcomes.filter(isReady);
@@ -416,11 +416,12 @@ describe('two processes on the same data folder', () => {
     await killAll(winner, winners[0]!);
   }
 
-  test('one of three services that start concurrently on a new folder serves', () => raceOf(newPath()));
+  test('one of three services that start concurrently on a new folder serves', () =>
+    startConcurrently(newPath()));
 
   test('one of three services that start concurrently after a crash serves', async () => {
     const dataDir = await existing();
-    for (let round = 0; round < 3; round += 1) await raceOf(dataDir);
+    for (let round = 0; round < 3; round += 1) await startConcurrently(dataDir);
   });
 
   test('one of three services that start concurrently replaces an abandoned server', async () => {
@@ -428,7 +429,7 @@ describe('two processes on the same data folder', () => {
     const [victim, ready] = await open({ dataDir });
     await killSupervisor(await postmaster(ready));
     await victim.kill();
-    await raceOf(dataDir);
+    await startConcurrently(dataDir);
   });
 
   test('a command joins the service and leaves its server running', async () => {
@@ -620,16 +621,16 @@ describe('binaries', () => {
 });
 
 describe('accounts', () => {
-  const userOf = async (pid: number) => (await stat(`/proc/${pid}`)).uid;
+  const processOwner = async (pid: number) => (await stat(`/proc/${pid}`)).uid;
 
   asRoot.test('root runs the server as nobody if there is no postgres account', async () => {
     const [service, ready] = await open({ dataDir: newPath(), accounts: ['no-such-account', 'nobody'] });
-    expect(await userOf(await postmaster(ready))).toBe(NOBODY);
+    expect(await processOwner(await postmaster(ready))).toBe(NOBODY);
     expect((await stat(ready.dataDir)).uid).toBe(NOBODY);
     await service.stop();
     // The server still runs with the account that owns the data.
     const [heir, again] = await open({ dataDir: join(ready.dataDir, '..') });
-    expect(await userOf(await postmaster(again))).toBe(NOBODY);
+    expect(await processOwner(await postmaster(again))).toBe(NOBODY);
     for (const { logs } of [service, heir]) expect(logs.at(-1)).toMatch(/, run by account nobody$/);
   });
 
@@ -645,7 +646,7 @@ describe('accounts', () => {
     await mkdir(dataDir);
     await chown(dataDir, NOBODY, NOBODY);
     const [service, ready] = await open({ dataDir }, { uid: NOBODY, gid: NOBODY });
-    expect(await userOf(await postmaster(ready))).toBe(NOBODY);
+    expect(await processOwner(await postmaster(ready))).toBe(NOBODY);
     await service.stop();
     expect(await isUp(ready.url)).toBe(false);
   });

@@ -25,7 +25,8 @@ const SHOW = `async (markup) => {
   return alarms;
 }`;
 
-const alarmsOf = (page: Page, html: string) => page.evaluate<string[]>(`(${SHOW})(${JSON.stringify(html)})`);
+const collectAlarms = (page: Page, html: string) =>
+  page.evaluate<string[]>(`(${SHOW})(${JSON.stringify(html)})`);
 
 inChromium.describe('in Chromium', () => {
   let browser: Browser;
@@ -40,11 +41,11 @@ inChromium.describe('in Chromium', () => {
   afterAll(async () => browser?.close());
 
   test.each(ATTACKS)('runs no script from %s', async (attack) => {
-    expect(await alarmsOf(page, sanitizeHtml(attack) ?? '')).toEqual([]);
+    expect(await collectAlarms(page, sanitizeHtml(attack) ?? '')).toEqual([]);
   });
 
   test('control: detects unsanitized markup', async () => {
-    expect(await alarmsOf(page, '<img src=x onerror=alert(1)>')).toEqual(
+    expect(await collectAlarms(page, '<img src=x onerror=alert(1)>')).toEqual(
       expect.arrayContaining(['onerror=alert(1)', 'a script ran']),
     );
   });

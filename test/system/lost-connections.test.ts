@@ -176,7 +176,7 @@ describe('while connections are terminated continuously', () => {
   describe.each([
     ['plain writes to collections', () => undefined],
     ['writes with an Idempotency-Key', (serial: number) => `key ${serial}`],
-  ])('%s:', (_, keyOf) => {
+  ])('%s:', (_, chooseKey) => {
     withoutPooler.test('keep what was acknowledged, with correct counts', async () => {
       const owner = await make.user();
       const games = await Promise.all(Array.from({ length: 300 }, () => make.game({ owner })));
@@ -187,7 +187,7 @@ describe('while connections are terminated continuously', () => {
         const n = serial++;
         const collection_id = collections[n % 3]!.id;
         const game_id = games[n % games.length]!.id;
-        const key = keyOf(n);
+        const key = chooseKey(n);
         const { status, body } = await send('POST', `/collections/${collection_id}/add-game`, {
           headers: {
             ...owner.headers,

@@ -21,7 +21,7 @@ async function consent(url: URL | string): Promise<URL> {
   return new URL(browser.page.location!);
 }
 
-const errorOf = (promise: Promise<unknown>) =>
+const catchError = (promise: Promise<unknown>) =>
   promise.then(
     () => 'no error',
     (error: unknown) => error,
@@ -57,7 +57,7 @@ describe('openid-client', () => {
 
     await openid.tokenRevocation(config, refreshed.refresh_token!);
     for (const { access_token } of [tokens, refreshed]) expect(await isAccepted(access_token)).toBe(false);
-    expect(await errorOf(openid.refreshTokenGrant(config, refreshed.refresh_token!))).toEqual(notKnown);
+    expect(await catchError(openid.refreshTokenGrant(config, refreshed.refresh_token!))).toEqual(notKnown);
   });
 
   test('authorizes a device', async () => {
@@ -75,7 +75,7 @@ describe('openid-client', () => {
     const config = await discover((await application()).id);
     const device = await openid.initiateDeviceAuthorization(config, { scope });
     await decide(device.user_code, 'Cancel');
-    expect(await errorOf(openid.pollDeviceAuthorizationGrant(config, device))).toMatchObject({
+    expect(await catchError(openid.pollDeviceAuthorizationGrant(config, device))).toMatchObject({
       error: 'access_denied',
     });
   });
@@ -140,7 +140,7 @@ describe('oauth4webapi', () => {
     ]);
     await revoke(refreshed.refresh_token!);
     expect(await isAccepted(tokens.access_token)).toBe(false);
-    expect(await errorOf(refresh(refreshed.refresh_token!))).toEqual(notKnown);
+    expect(await catchError(refresh(refreshed.refresh_token!))).toEqual(notKnown);
   });
 
   test('authorizes a device', async () => {
@@ -157,7 +157,7 @@ describe('oauth4webapi', () => {
         client,
         await oauth.deviceCodeGrantRequest(server, client, oauth.None(), device.device_code, options),
       );
-    expect(await errorOf(poll())).toMatchObject({ error: 'authorization_pending' });
+    expect(await catchError(poll())).toMatchObject({ error: 'authorization_pending' });
     await decide(device.user_code, 'Allow');
     const tokens = await poll();
     expect(await isAccepted(tokens.access_token)).toBe(true);
@@ -192,20 +192,20 @@ describe('simple-oauth2', () => {
       redirect_uri: CALLBACK,
       code_verifier: verifier,
     } as Parameters<typeof client.getToken>[0]);
-    const textOf = ({ token }: typeof accessToken) => token.access_token as string;
+    const tokenText = ({ token }: typeof accessToken) => token.access_token as string;
     expect(accessToken.token.scope).toBe(granted);
     expect(accessToken.expired()).toBe(false);
-    expect(await isAccepted(textOf(accessToken))).toBe(true);
+    expect(await isAccepted(tokenText(accessToken))).toBe(true);
 
     const refreshed = await accessToken.refresh();
-    expect(await isAccepted(textOf(refreshed))).toBe(true);
+    expect(await isAccepted(tokenText(refreshed))).toBe(true);
     await refreshed.revoke('access_token');
-    expect([await isAccepted(textOf(refreshed)), await isAccepted(textOf(accessToken))]).toEqual([
+    expect([await isAccepted(tokenText(refreshed)), await isAccepted(tokenText(accessToken))]).toEqual([
       false,
       true,
     ]);
     await refreshed.revokeAll();
-    expect(await isAccepted(textOf(accessToken))).toBe(false);
-    expect(await errorOf(refreshed.refresh())).toMatchObject({ output: { statusCode: 400 } });
+    expect(await isAccepted(tokenText(accessToken))).toBe(false);
+    expect(await catchError(refreshed.refresh())).toMatchObject({ output: { statusCode: 400 } });
   });
 });

@@ -19,14 +19,14 @@ const exampleIn = (language: string) => examples.find((one) => one.language === 
 let env: Record<string, string>;
 let proofOfAnotherGame: string;
 
-const tokenOf = async (user_id: number, game_id: number) =>
+const issueToken = async (user_id: number, game_id: number) =>
   (
     await theApp()
       .get(TokensService)
       .issue({ user_id, game_id, scopes: ['game:view:ownership'], api_key_id: null })
   ).key;
 
-const proofOf = async (token: string, game_id: number) => {
+const fetchProof = async (token: string, game_id: number) => {
   const headers = { authorization: `Bearer ${token}` };
   const { body } = await send('GET', `/games/${game_id}/ownership?proof=true`, { headers });
   return (body as { proof: string }).proof;
@@ -37,10 +37,10 @@ beforeAll(async () => {
   const player = await make.user({ id: 2 });
   const games = [await make.game({ owner, id: 1 }), await make.game({ owner, id: 2 })];
   for (const game of games) await make.purchase({ games: [game], user_id: player.id });
-  const PLAYER_TOKEN = await tokenOf(player.id, 1);
-  const PROOF = await proofOf(PLAYER_TOKEN, 1);
+  const PLAYER_TOKEN = await issueToken(player.id, 1);
+  const PROOF = await fetchProof(PLAYER_TOKEN, 1);
   env = { GAMEWHARF_URL: baseUrl(), GAMEWHARF_ISSUER: baseUrl(), PLAYER_TOKEN, PROOF };
-  proofOfAnotherGame = await proofOf(await tokenOf(player.id, 2), 2);
+  proofOfAnotherGame = await fetchProof(await issueToken(player.id, 2), 2);
 });
 
 test('the page has a program in every language', () => {

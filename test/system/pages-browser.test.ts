@@ -54,7 +54,7 @@ async function check(page: Page, name: string): Promise<void> {
 }
 
 /** A seller with data on every page, and the URLs of all pages by route. */
-async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
+async function preparePages(seller: Actor): Promise<Record<string, string[]>> {
   const app = `app-${seller.id}`;
   const insert = async (text: string, ...values: unknown[]) =>
     (await sql<{ id: number }>(`${text} RETURNING id`, values))[0]!.id;
@@ -335,7 +335,7 @@ inChromium.describe('in Chromium', () => {
 
   test('every page is accessible', async () => {
     const seller = await withPassword(await make.user());
-    const pages = await pagesOf(seller);
+    const pages = await preparePages(seller);
     const routes = listRoutes(theApp().get(ModulesContainer))
       .filter(
         ({ method, page, path }) => method === 'GET' && page && !WITHOUT_PAGE.some((one) => one.test(path)),

@@ -43,7 +43,7 @@ const GAME = 1002;
 const KEY_OF_APPLICATION = 1;
 const KEY_OF_USER = KEYS;
 const NEWEST_BUILD = GAMES + NIGHTLY_BUILDS;
-const ownerOf = (game: number) => (game % (USERS / 10)) + 1;
+const ownerId = (game: number) => (game % (USERS / 10)) + 1;
 const NEWEST = { at: 'infinity', id: Number.MAX_SAFE_INTEGER };
 const NEWEST_SALE = { sold_at: 'infinity', purchase_id: Number.MAX_SAFE_INTEGER };
 const OLDEST_SALE = { sold_at: '-infinity', purchase_id: 0 };
@@ -62,7 +62,7 @@ const LOOKUPS: [string, Values, number][] = [
   ['known_identity', { issuer: 'https://id.example.com', subject: 'somebody' }, 5],
   ['has_password', { user_id: 17 }, 5],
   ['live_user_of_token', { user_id: 17, api_key_id: 16, generation: 0 }, 10],
-  ['editable_games', { user_id: ownerOf(GAME) }, 300],
+  ['editable_games', { user_id: ownerId(GAME) }, 300],
   ['viewable_game', { id: GAME, user_id: 4999 }, 10],
   ['viewable_game', { id: GAME, user_id: ADMIN_OF_ALL }, 10],
   ['viewable_game', { id: POPULAR_GAME, user_id: RESELLER }, 25],
@@ -83,11 +83,11 @@ const LOOKUPS: [string, Values, number][] = [
   ['owned_keys', { user_id: 1001, limit: 50, offset: 50 }, 20],
   ['owned_keys', { user_id: COLLECTOR, limit: 50, offset: 0 }, 800],
   ['owned_keys', { user_id: RESELLER, limit: 50, offset: 0 }, 800],
-  ['download_key_by_key', { game_id: GAME, editor_id: ownerOf(GAME), download_key: 'key-1000' }, 20],
+  ['download_key_by_key', { game_id: GAME, editor_id: ownerId(GAME), download_key: 'key-1000' }, 20],
   ['download_key_by_key', { game_id: GAME, editor_id: ADMIN_OF_ALL, download_key: 'key-1000' }, 20],
-  ['download_key_by_user', { game_id: GAME, editor_id: ownerOf(GAME), user_id: 1001 }, 25],
+  ['download_key_by_user', { game_id: GAME, editor_id: ownerId(GAME), user_id: 1001 }, 25],
   ['download_key_by_user', { game_id: POPULAR_GAME, editor_id: ADMIN_OF_ALL, user_id: 1001 }, 30],
-  ['download_key_by_email', { game_id: GAME, editor_id: ownerOf(GAME), email: 'MAIL1000@example.com' }, 30],
+  ['download_key_by_email', { game_id: GAME, editor_id: ownerId(GAME), email: 'MAIL1000@example.com' }, 30],
   [
     'download_key_by_email',
     { game_id: POPULAR_GAME, editor_id: ADMIN_OF_ALL, email: 'MAIL1000@example.com' },
@@ -101,11 +101,11 @@ const LOOKUPS: [string, Values, number][] = [
     60,
   ],
   ['download_key_by_email', { game_id: POPULAR_GAME, editor_id: ADMIN_OF_ALL, email: RESELLER_ADDRESS }, 60],
-  ['purchases_by_user', { game_id: GAME, editor_id: ownerOf(GAME), user_id: 1002 }, 40],
+  ['purchases_by_user', { game_id: GAME, editor_id: ownerId(GAME), user_id: 1002 }, 40],
   ['purchases_by_user', { game_id: POPULAR_GAME, editor_id: ADMIN_OF_ALL, user_id: 1002 }, 90],
-  ['purchases_by_user', { game_id: GAME, editor_id: ownerOf(GAME), user_id: COLLECTOR }, 60],
+  ['purchases_by_user', { game_id: GAME, editor_id: ownerId(GAME), user_id: COLLECTOR }, 60],
   ['purchases_by_user', { game_id: POPULAR_GAME, editor_id: ADMIN_OF_ALL, user_id: COLLECTOR }, 60],
-  ['purchases_by_email', { game_id: GAME, editor_id: ownerOf(GAME), email: 'MAIL1000@example.com' }, 20],
+  ['purchases_by_email', { game_id: GAME, editor_id: ownerId(GAME), email: 'MAIL1000@example.com' }, 20],
   [
     'purchases_by_email',
     { game_id: POPULAR_GAME, editor_id: ADMIN_OF_ALL, email: 'MAIL1000@example.com' },
@@ -114,7 +114,7 @@ const LOOKUPS: [string, Values, number][] = [
   ['purchases_by_email', { game_id: POPULAR_GAME, editor_id: ADMIN_OF_ALL, email: ADDRESS_OF_COLLECTOR }, 90],
   [
     'game_sales',
-    { ...NEWEST_SALE, since: '-infinity', limit: 20, offset: 0, game_id: GAME, user_id: ownerOf(GAME) },
+    { ...NEWEST_SALE, since: '-infinity', limit: 20, offset: 0, game_id: GAME, user_id: ownerId(GAME) },
     250,
   ],
   // 100,000 sales: any page of them costs the same.
@@ -127,13 +127,13 @@ const LOOKUPS: [string, Values, number][] = [
     { ...page, limit: 20, game_id: POPULAR_GAME, user_id: ADMIN_OF_ALL },
     500,
   ]),
-  ['seller_sale', { seller_id: ownerOf(POPULAR_GAME), purchase_id: 11 }, 60],
+  ['seller_sale', { seller_id: ownerId(POPULAR_GAME), purchase_id: 11 }, 60],
   // The seller has twenty games, one of them with 100,000 sales.
   ...(['older', 'newer'] as const).flatMap((direction): typeof LOOKUPS => {
     const name = direction === 'older' ? 'seller_sales' : 'seller_sales_before';
     const start = direction === 'older' ? NEWEST_SALE : OLDEST_SALE;
     const all = {
-      ...{ user_id: ownerOf(POPULAR_GAME), game_id: null, since: '-infinity', until: 'infinity', ...start },
+      ...{ user_id: ownerId(POPULAR_GAME), game_id: null, since: '-infinity', until: 'infinity', ...start },
       ...{ currency: null, status: null, source: null, limit: 51 },
     };
     const read = { games_read: 200, sales_per_game: 51 };
@@ -147,11 +147,11 @@ const LOOKUPS: [string, Values, number][] = [
       [name, { ...all, ...searched, currency: 'EUR', source: 'bank transfer' }, 9000],
     ];
   }),
-  ['seller_game_titles', { seller_id: ownerOf(POPULAR_GAME), limit: 201 }, 250],
+  ['seller_game_titles', { seller_id: ownerId(POPULAR_GAME), limit: 201 }, 250],
   ...(['older', 'newer'] as const).flatMap((direction): typeof LOOKUPS => {
     const name = direction === 'older' ? 'seller_buyers' : 'seller_buyers_before';
     const start = direction === 'older' ? NEWEST_SALE : OLDEST_SALE;
-    const all = { ...BUYERS, ...start, user_id: ownerOf(POPULAR_GAME) };
+    const all = { ...BUYERS, ...start, user_id: ownerId(POPULAR_GAME) };
     return [
       [name, all, 40_000],
       [name, { ...all, ...A_SALE }, 40_000],
@@ -165,34 +165,34 @@ const LOOKUPS: [string, Values, number][] = [
   // Five bundles of 1741 games, of which the seller's are found.
   [
     'seller_sales_of_person',
-    { seller_id: ownerOf(POPULAR_GAME), account_id: COLLECTOR, email: ADDRESS_OF_COLLECTOR },
+    { seller_id: ownerId(POPULAR_GAME), account_id: COLLECTOR, email: ADDRESS_OF_COLLECTOR },
     1800,
   ],
   [
     'seller_sales_of_person',
-    { seller_id: ownerOf(POPULAR_GAME), account_id: null, email: 'mail4@example.com' },
+    { seller_id: ownerId(POPULAR_GAME), account_id: null, email: 'mail4@example.com' },
     175,
   ],
   [
     'seller_person_totals',
-    { seller_id: ownerOf(POPULAR_GAME), account_id: COLLECTOR, email: ADDRESS_OF_COLLECTOR },
+    { seller_id: ownerId(POPULAR_GAME), account_id: COLLECTOR, email: ADDRESS_OF_COLLECTOR },
     1000,
   ],
   [
     'seller_keys_of_person',
-    { seller_id: ownerOf(POPULAR_GAME), account_id: RESELLER, email: RESELLER_ADDRESS },
+    { seller_id: ownerId(POPULAR_GAME), account_id: RESELLER, email: RESELLER_ADDRESS },
     1750,
   ],
-  ['seller_key', { seller_id: ownerOf(POPULAR_GAME), key: 'key-1001' }, 20],
+  ['seller_key', { seller_id: ownerId(POPULAR_GAME), key: 'key-1001' }, 20],
   [
     'sales_totals',
-    { user_id: ownerOf(POPULAR_GAME), game_id: null, summed: 'day', from: '2024-01-01', to: '2026-12-31' },
+    { user_id: ownerId(POPULAR_GAME), game_id: null, summed: 'day', from: '2024-01-01', to: '2026-12-31' },
     1000,
   ],
   [
     'sales_figures',
     {
-      ...{ user_id: ownerOf(POPULAR_GAME), game_id: null, currency: 'USD' },
+      ...{ user_id: ownerId(POPULAR_GAME), game_id: null, currency: 'USD' },
       ...{ from: '2024-03-01', to: '2024-03-30', previous_from: '2024-01-30', previous_to: '2024-02-29' },
       ...{ summed: 'day', unit: 'day', summed_for_columns: 'day', days: 30, limit: 26, offset: 0 },
     },
@@ -205,16 +205,16 @@ const LOOKUPS: [string, Values, number][] = [
       to: '2024-01-31',
       previous_from: null,
       previous_to: null,
-      user_id: ownerOf(POPULAR_GAME),
+      user_id: ownerId(POPULAR_GAME),
       game_id: null,
     },
     35_000,
   ],
   // The search reads all 100,000 email addresses, and the names of 20,000 buyers.
-  ['seller_search', { seller_id: ownerOf(POPULAR_GAME), term: 'mail1', id: null }, 250_000],
-  ['seller_search', { seller_id: ownerOf(POPULAR_GAME), term: '1@example', id: null }, 8000],
-  ['seller_search', { seller_id: ownerOf(POPULAR_GAME), term: `user${COLLECTOR}`, id: null }, 250_000],
-  ['seller_search', { seller_id: ownerOf(POPULAR_GAME), term: '11', id: 11 }, 300],
+  ['seller_search', { seller_id: ownerId(POPULAR_GAME), term: 'mail1', id: null }, 250_000],
+  ['seller_search', { seller_id: ownerId(POPULAR_GAME), term: '1@example', id: null }, 8000],
+  ['seller_search', { seller_id: ownerId(POPULAR_GAME), term: `user${COLLECTOR}`, id: null }, 250_000],
+  ['seller_search', { seller_id: ownerId(POPULAR_GAME), term: '11', id: 11 }, 300],
   ['owned_bundles', { user_id: 1001 }, 40],
   ['owned_bundles', { user_id: COLLECTOR }, 350],
   ['bundle_games', { offset: 0, limit: 100, bundle_id: 1, user_id: COLLECTOR }, 900],
@@ -232,7 +232,7 @@ const LOOKUPS: [string, Values, number][] = [
     'created_keys',
     {
       game_id: GAME,
-      user_id: ownerOf(GAME),
+      user_id: ownerId(GAME),
       from: 0,
       to: Number.MAX_SAFE_INTEGER,
       label: null,
@@ -294,11 +294,11 @@ const LOOKUPS: [string, Values, number][] = [
     40,
   ],
   ['channels', { game_id: GAME_OF_CHANNELS, slug: null, owner: null, user_id: ADMIN_OF_ALL }, 1500],
-  ['profile_builds', { user_id: ownerOf(GAME), state: '', started_build_ids: [], offset: 0, limit: 50 }, 700],
+  ['profile_builds', { user_id: ownerId(GAME), state: '', started_build_ids: [], offset: 0, limit: 50 }, 700],
   ['own_game', { id: POPULAR_GAME, user_id: ADMIN_OF_ALL }, 20],
   ['recent_game_sales', { user_id: ADMIN_OF_ALL, game_id: POPULAR_GAME, day: '2024-01-01' }, 50],
-  ['games_page', { ...NEWEST, user_id: ownerOf(GAME) }, 700],
-  ['games_with_keys_page', { ...NEWEST, user_id: ownerOf(GAME) }, 450],
+  ['games_page', { ...NEWEST, user_id: ownerId(GAME) }, 700],
+  ['games_with_keys_page', { ...NEWEST, user_id: ownerId(GAME) }, 450],
   [
     'builds_page',
     { game_id: POPULAR_GAME, user_id: ADMIN_OF_ALL, channel_name: null, before_id: NEWEST_BUILD },
@@ -342,7 +342,7 @@ const COSTLIEST: Record<string, Values[]> = {
   signing_keys: [{}],
   live_user_of_token: [{ user_id: 17, api_key_id: 16, generation: 0 }],
   edited_game: [
-    { game_id: null, slug: `game-${GAME}`, owner: `user${ownerOf(GAME)}`, user_id: ADMIN_OF_ALL },
+    { game_id: null, slug: `game-${GAME}`, owner: `user${ownerId(GAME)}`, user_id: ADMIN_OF_ALL },
     { game_id: POPULAR_GAME, slug: null, owner: null, user_id: ADMIN_OF_ALL },
   ],
   channel: [
@@ -351,7 +351,7 @@ const COSTLIEST: Record<string, Values[]> = {
       channel_name: 'channel 7',
       game_id: null,
       slug: `game-${GAME_OF_CHANNELS}`,
-      owner: `user${ownerOf(GAME_OF_CHANNELS)}`,
+      owner: `user${ownerId(GAME_OF_CHANNELS)}`,
       user_id: ADMIN_OF_ALL,
     },
   ],
@@ -360,7 +360,7 @@ const COSTLIEST: Record<string, Values[]> = {
     {
       game_id: null,
       slug: `game-${GAME_OF_CHANNELS}`,
-      owner: `user${ownerOf(GAME_OF_CHANNELS)}`,
+      owner: `user${ownerId(GAME_OF_CHANNELS)}`,
       user_id: ADMIN_OF_ALL,
     },
   ],
@@ -369,7 +369,7 @@ const COSTLIEST: Record<string, Values[]> = {
     { id: POPULAR_GAME, user_id: COLLECTOR },
     { id: POPULAR_GAME, user_id: 4999 },
   ],
-  few_editable_games: [{ user_id: ownerOf(GAME) }, { user_id: ADMIN_OF_ALL }],
+  few_editable_games: [{ user_id: ownerId(GAME) }, { user_id: ADMIN_OF_ALL }],
   game: [{ id: POPULAR_GAME, user_id: 4999 }],
   user: [{ user_id: 17 }],
   download_key_by_key: [{ game_id: POPULAR_GAME, editor_id: ADMIN_OF_ALL, download_key: 'key-1001' }],
@@ -413,7 +413,7 @@ const COSTLIEST: Record<string, Values[]> = {
   own_game: [{ id: POPULAR_GAME, user_id: ADMIN_OF_ALL }],
   title_of_own_game: [{ game_id: POPULAR_GAME, user_id: ADMIN_OF_ALL }],
   newest_build_by_game: [{ game_id: POPULAR_GAME, channel_name: 'nightly' }],
-  newest_build_by_target: [{ username: `user${ownerOf(GAME)}`, slug: `game-${GAME}`, channel_name: 'linux' }],
+  newest_build_by_target: [{ username: `user${ownerId(GAME)}`, slug: `game-${GAME}`, channel_name: 'linux' }],
   created_keys_game: [{ game_id: POPULAR_GAME, user_id: ADMIN_OF_ALL }],
   sale_message_fields: [
     { subject_id: 10, webhook_user_id: null },
@@ -509,18 +509,18 @@ test.each([
   {
     name: 'by user',
     lookup: 'purchases_by_user',
-    values: { game_id: GAME, editor_id: ownerOf(GAME), user_id: 1002 },
+    values: { game_id: GAME, editor_id: ownerId(GAME), user_id: 1002 },
   },
   {
     name: 'by email',
     lookup: 'purchases_by_email',
-    values: { game_id: GAME, editor_id: ownerOf(GAME), email: 'MAIL1000@example.com' },
+    values: { game_id: GAME, editor_id: ownerId(GAME), email: 'MAIL1000@example.com' },
   },
 ])(
   'purchases $name: reads rows of games and purchases, and only indexes of other tables',
   async ({ lookup, values }) => {
-    const { rowsOf } = await explainPlan(client, lookup, values);
-    expect(rowsOf).toEqual(['games', 'purchases']);
+    const { tablesRead } = await explainPlan(client, lookup, values);
+    expect(tablesRead).toEqual(['games', 'purchases']);
   },
 );
 
@@ -538,8 +538,8 @@ test.each([
 ])(
   'keys $name: reads rows of the game, the key and its owner, and only indexes of other tables',
   async ({ lookup, values }) => {
-    const { rowsOf } = await explainPlan(client, lookup, values);
-    expect(rowsOf).toEqual(['games', 'download_keys', 'users']);
+    const { tablesRead } = await explainPlan(client, lookup, values);
+    expect(tablesRead).toEqual(['games', 'download_keys', 'users']);
   },
 );
 

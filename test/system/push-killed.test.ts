@@ -80,12 +80,12 @@ const ATTEMPTS = {
 
 /** The IDs of the builds, by how they were interrupted. */
 const builds = new Map<string, number>();
-const idOf = (name: string) => builds.get(name)!;
+const buildId = (name: string) => builds.get(name)!;
 let parent: number;
 
 const push = async () => (await tool.push(target, 'linux', files)).id;
 const start = () => service.start({ BUILD_WORKERS: String(HELD_JOBS) });
-const stateOf = async (id: number) =>
+const readState = async (id: number) =>
   (await sql<{ state: string }>('SELECT state FROM builds WHERE id = $1', [id]))[0]!.state;
 /** As if the leases of the killed process had ended. */
 const endLeases = () => sql('UPDATE build_jobs SET leased_until = now()');
@@ -150,7 +150,9 @@ beforeAll(async () => {
     await pushUntil(whileItsJob(step), method, key, { isDone });
   await pushUntil(COMMITTED, 'DELETE', /^parts\//);
   const committing = await pushUntil(BEFORE_COMMIT, 'PUT', /patch\.pwr$/, { isDone: true });
-  const lock = await holdLocks(`SELECT FROM build_jobs WHERE build_id = ${idOf(BEFORE_COMMIT)} FOR UPDATE`);
+  const lock = await holdLocks(
+    `SELECT FROM build_jobs WHERE build_id = ${buildId(BEFORE_COMMIT)} FOR UPDATE`,
+  );
   committing.release();
   await untilBlocked();
   await pushUntil(THREE_TIMES, 'PUT', /patch\.pwr$/, { isDone: true });
@@ -165,15 +167,15 @@ beforeAll(async () => {
     await sql('SELECT build_id, attempts FROM build_jobs WHERE build_id <> ALL ($1) OR attempts <> 1', [
       [...builds.values()],
     ]),
-  ).toEqual([{ build_id: idOf(NOT_BEGUN), attempts: 0 }]);
+  ).toEqual([{ build_id: buildId(NOT_BEGUN), attempts: 0 }]);
   for (const [name, id] of builds)
-    expect([name, await stateOf(id)]).toEqual([
+    expect([name, await readState(id)]).toEqual([
       name,
       name === COMMITTED ? 'completed' : name === RECEIVING ? 'started' : 'processing',
     ]);
 
   for (const attempt of [2, 3]) {
-    const held = bucket.hold('PUT', new RegExp(`/${idOf(THREE_TIMES)}\\.${attempt}/patch\\.pwr$`), {
+    const held = bucket.hold('PUT', new RegExp(`/${buildId(THREE_TIMES)}\\.${attempt}/patch\\.pwr$`), {
       isDone: true,
     });
     await endLeases();
@@ -181,7 +183,7 @@ beforeAll(async () => {
     await held.reached;
     if (attempt === 2) {
       await sendRest();
-      for (const name of Object.keys(ATTEMPTS)) await tool.processed(idOf(name));
+      for (const name of Object.keys(ATTEMPTS)) await tool.processed(buildId(name));
     }
     await service.kill();
     held.release();
@@ -192,7 +194,7 @@ beforeAll(async () => {
 
 describe('a push survives that the service is killed', () => {
   test.each(Object.entries(ATTEMPTS))('%s', async (name, attempt) => {
-    const id = idOf(name);
+    const id = buildId(name);
     expect(await sql('SELECT state, error FROM builds WHERE id = $1', [id])).toEqual([
       { state: 'completed', error: null },
     ]);
@@ -206,13 +208,13 @@ describe('a push survives that the service is killed', () => {
   });
 
   test(THREE_TIMES, async () => {
-    expect(await sql('SELECT state, error FROM builds WHERE id = $1', [idOf(THREE_TIMES)])).toEqual([
+    expect(await sql('SELECT state, error FROM builds WHERE id = $1', [buildId(THREE_TIMES)])).toEqual([
       { state: 'failed', error: 'The build could not be processed. Push it again.' },
     ]);
   });
 
   test('nothing but the files of completed builds is left', async () => {
-    const keys = Object.entries(ATTEMPTS).flatMap(([name, attempt]) => storedFor(idOf(name), attempt));
+    const keys = Object.entries(ATTEMPTS).flatMap(([name, attempt]) => storedFor(buildId(name), attempt));
     const expected = [...storedFor(parent, 1), ...keys].toSorted();
     // What a killed process hasn't discarded is swept.
     theClock().advance(24 * 3600_000);

@@ -36,7 +36,7 @@ interface Step {
   text: string;
 }
 
-const pageOf = (name: string) => readFileSync(join(ROOT, 'docs', 'contributing', name), 'utf8');
+const readPage = (name: string) => readFileSync(join(ROOT, 'docs', 'contributing', name), 'utf8');
 
 /** The blocks of a walkthrough: whole files (ts), changes to files (diff) and commands (sh). */
 function stepsIn(section: string): Step[] {
@@ -117,7 +117,7 @@ async function follow(steps: Step[]): Promise<void> {
   );
 }
 
-const FIELD = pageOf('common-changes.md')
+const FIELD = readPage('common-changes.md')
   .split(/^(?=## )/m)
   .find((section) => section.startsWith('## Add a field to a game\n'))!;
 
@@ -133,7 +133,7 @@ test('a new field works after the edits of its walkthrough', async () => {
   await follow(stepsIn(FIELD));
 });
 
-const RESOURCE = pageOf('add-a-resource.md');
+const RESOURCE = readPage('add-a-resource.md');
 
 test('the edits of a new resource can be made after those of another, and with other column widths', () => {
   const files = new Map<string, string>();

@@ -52,14 +52,14 @@ export const manyCollections = (attack: Attack) => requested(attack, 40_000, '')
 export const longCollections = (attack: Attack) => requested(attack, 3000, LONG);
 
 /** Four clients that repeatedly stop reading a long response, while one at another IP address reads its own. */
-const slowly = (attack: Attack, messageOf: (user: number) => Message): Promise<string[]> =>
+const slowly = (attack: Attack, buildRequest: (user: number) => Message): Promise<string[]> =>
   withCollections(attack, [BOB, 600, ''], () =>
     withCollections(attack, [CAROL, 1000, LONG], async () => {
       const broken: string[] = [];
       attack.begin();
       await attack.every(1000 / 3, async () => {
-        for (let i = 0; i < 4; i++) attack.open(encodeMessage(messageOf(CAROL))).pause();
-        const got = await responseElsewhere(attack, messageOf(BOB));
+        for (let i = 0; i < 4; i++) attack.open(encodeMessage(buildRequest(CAROL))).pause();
+        const got = await responseElsewhere(attack, buildRequest(BOB));
         if (got !== 'all') broken.push(`a client at another IP address got ${got}`);
       });
       return broken;
