@@ -467,13 +467,15 @@ const TABLE: Record<string, Row> = {
 
 const readsNoCredential = ({ access }: Route) => access === 'public' || access === 'signed in';
 
-const nameOf = ({ method, path }: Route) => `${method} ${path}`;
+const routeName = ({ method, path }: Route) => `${method} ${path}`;
 const routes = () => listRoutes(theApp().get(ModulesContainer));
 
-function rowOf(route: Route): Row {
-  const row = TABLE[nameOf(route)];
+function findRow(route: Route): Row {
+  const row = TABLE[routeName(route)];
   if (!row)
-    throw new Error(`${nameOf(route)} has no row in the table of test/api/authorization.test.ts: add a line`);
+    throw new Error(
+      `${routeName(route)} has no row in the table of test/api/authorization.test.ts: add a line`,
+    );
   return row;
 }
 
@@ -549,16 +551,16 @@ const everyone = () => ({ owner, admin, developer, stranger });
 test('has a row for every route and a route for every row', () => {
   expect(
     routes()
-      .map(nameOf)
+      .map(routeName)
       .filter((name) => !(name in TABLE)),
   ).toEqual([]);
-  expect(Object.keys(TABLE).filter((name) => !routes().map(nameOf).includes(name))).toEqual([]);
+  expect(Object.keys(TABLE).filter((name) => !routes().map(routeName).includes(name))).toEqual([]);
 });
 
 test('routes only what controllers declare', () => {
   type Layer = { route?: { path: string; methods: Record<string, boolean> } };
   const express = theApp().getHttpAdapter().getInstance() as Express;
-  const known = new Set(routes().map(nameOf));
+  const known = new Set(routes().map(routeName));
   const found = (express.router as unknown as { stack: Layer[] }).stack.flatMap(({ route }) =>
     route ? Object.keys(route.methods).map((method) => `${method.toUpperCase()} ${route.path}`) : [],
   );
@@ -602,16 +604,16 @@ describe('without a valid credential', () => {
   test.each(cases)('%s', async (_, credential, expected) => {
     const given = await credential();
     for (const route of routes()) {
-      const row = rowOf(route);
+      const row = findRow(route);
       const response = await ask(route, row, given, await fixturesFor(route));
       if (readsNoCredential(route))
-        expect([nameOf(route), response.status]).toEqual([nameOf(route), row.success]);
+        expect([routeName(route), response.status]).toEqual([routeName(route), row.success]);
       else if (isForOperators(route.access!))
-        expect([nameOf(route), response]).toEqual([
-          nameOf(route),
+        expect([routeName(route), response]).toEqual([
+          routeName(route),
           given === undefined ? failure(401, 'authentication required') : failure(401, 'invalid token'),
         ]);
-      else expect([nameOf(route), response]).toEqual([nameOf(route), expected]);
+      else expect([routeName(route), response]).toEqual([routeName(route), expected]);
     }
   });
 });
@@ -634,10 +636,10 @@ function credentialsWith(scope: string): Promise<string[]> {
 }
 
 test.each(Object.keys(TABLE))('%s: accepts only scopes that include it', async (name) => {
-  const route = routes().find((one) => nameOf(one) === name)!;
+  const route = routes().find((one) => routeName(one) === name)!;
   const scopes = [route.access!].flat() as Scope[];
   if (!scopes.every((scope) => scope in SCOPES)) return;
-  const row = rowOf(route);
+  const row = findRow(route);
   const [needed] = scopes as [Scope];
   // A narrower scope, a broader one, a sibling, a part of the name, and an unknown one.
   const tried = [...Object.keys(SCOPES), needed.slice(0, -1), `${needed}:more`, 'nonsense'];
@@ -665,11 +667,11 @@ test('accepts only operator tokens with the required permission', async () => {
     });
   const object = await (shared ??= fixtures());
   for (const route of routes()) {
-    const row = rowOf(route);
+    const row = findRow(route);
     const [kind, permission] = isForOperators(route.access!) ? route.access.split(':') : [];
     for (const { token, permissions } of kind === 'operator' ? all : all.slice(-1)) {
       const response = await ask(route, row, token, object);
-      const where = `${nameOf(route)} with ${permissions.join()}`;
+      const where = `${routeName(route)} with ${permissions.join()}`;
       if (kind !== 'operator')
         expect([where, response.status]).toEqual([where, readsNoCredential(route) ? row.success : 401]);
       else if (permission === undefined || (permissions as string[]).includes(permission))
@@ -685,14 +687,14 @@ test('accepts only operator tokens with the required permission', async () => {
 
 test('accepts any credential on routes that allow any, and rejects JWTs on routes for API keys', async () => {
   for (const route of routes()) {
-    const row = rowOf(route);
+    const row = findRow(route);
     const jwt = await forge({ sub: owner.id, scope: 'profile:me' });
     if (route.access === 'any credential')
       for (const credential of [await make.key({ owner, scopes: ['collection:view'] }), jwt])
         expect((await ask(route, row, credential, await fixturesFor(route))).status).toBe(row.success);
     if (route.access === 'any API key')
-      expect([nameOf(route), await ask(route, row, jwt, await fixturesFor(route))]).toEqual([
-        nameOf(route),
+      expect([routeName(route), await ask(route, row, jwt, await fixturesFor(route))]).toEqual([
+        routeName(route),
         failure(403, 'an api key is required'),
       ]);
   }
@@ -702,26 +704,26 @@ test('accepts no API credential on pages or for changes to public objects', asyn
   for (const route of routes().filter((one) => readsNoCredential(one)))
     for (const credential of [owner.key, await forge({ sub: owner.id, scope: 'profile game collection' })])
       expect([
-        nameOf(route),
-        (await ask(route, rowOf(route), credential, await fixturesFor(route))).status,
-      ]).toEqual([nameOf(route), rowOf(route).success]);
+        routeName(route),
+        (await ask(route, findRow(route), credential, await fixturesFor(route))).status,
+      ]).toEqual([routeName(route), findRow(route).success]);
 });
 
 test('objects: allows owners and admins, and returns the response for a missing object to others', async () => {
   for (const route of routes()) {
     if (readsNoCredential(route) || isForOperators(route.access!)) continue;
-    const row = rowOf(route);
+    const row = findRow(route);
     for (const [who, actor] of Object.entries(everyone())) {
       const allowed = !row.rejected || actor === owner || actor === admin;
       const response = await ask(route, row, actor.key, await fixturesFor(route));
       const other = row.others?.[who as keyof typeof row.others];
       const expected = other ?? (allowed ? expect.objectContaining({ status: row.success }) : row.rejected);
-      expect([nameOf(route), who, response]).toEqual([nameOf(route), who, expected]);
+      expect([routeName(route), who, response]).toEqual([routeName(route), who, expected]);
     }
     if (!row.rejected) continue;
     const foreign = await ask(route, row, owner.key, await fixtures(developer, []));
-    expect([nameOf(route), 'foreign', foreign]).toEqual([nameOf(route), 'foreign', row.rejected]);
+    expect([routeName(route), 'foreign', foreign]).toEqual([routeName(route), 'foreign', row.rejected]);
     const missing = await ask(route, row, owner.key, MISSING);
-    expect([nameOf(route), 'missing', missing]).toEqual([nameOf(route), 'missing', row.missing]);
+    expect([routeName(route), 'missing', missing]).toEqual([routeName(route), 'missing', row.missing]);
   }
 });

@@ -18,12 +18,12 @@ import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { FilesService } from '../../src/uploads/files.service';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
 import { UnusedFiles } from '../../src/uploads/unused-files.service';
-import { BLOCK_BYTES, EMPTY } from '../../src/wharf/pwr/container';
+import { BLOCK_BYTES } from '../../src/wharf/pwr/container';
 import { applyPatch } from '../../src/wharf/pwr/patch';
 import { readSignature, writeSignature } from '../../src/wharf/pwr/signature';
 import { openZip } from '../../src/wharf/zip/zip-archive';
 import { holdLocks, untilBlocked } from '../support/locks';
-import { chunked, encodePatch, joined, parentFrom, type Tree } from '../support/pushed-builds';
+import { chunked, createTree, encodePatch, joined, parentFrom, type Tree } from '../support/pushed-builds';
 import { theApp, theClock, useStore } from '../support/app';
 import { failure, send } from '../support/http';
 import { make, useGame } from '../support/make';
@@ -46,7 +46,7 @@ type Path = { upgrade_path: { builds: { id: number; files: object[] }[] } };
 const store = useGame();
 let number = 0;
 
-const contentsOf = (tree: Record<string, Buffer>) =>
+const zipFiles = (tree: Record<string, Buffer>) =>
   createZip(Object.entries(tree).map(([name, content]) => ({ name, content })));
 
 /** Stores a build as `files put` does. */
@@ -80,13 +80,13 @@ async function storeFile(build: Stored, type: 'patch' | 'signature', bytes: Buff
 }
 
 const hide = (build: Stored) => sql('UPDATE builds SET hidden = true WHERE id = $1', [build.id]);
-const pathOf = (key: string | null) => join(folder, 'files', key!);
+const storedPath = (key: string | null) => join(folder, 'files', key!);
 
 /** A build that was pushed after another one. */
 async function pushed(parent: Stored | null, tree: Tree, parentTree: Tree): Promise<Stored> {
   const { container, contents } = tree;
   const build = await put(
-    contentsOf(Object.fromEntries(container.files.map(({ path }, i) => [path, contents[i]!]))),
+    zipFiles(Object.fromEntries(container.files.map(({ path }, i) => [path, contents[i]!]))),
   );
   await sql('UPDATE builds SET parent_build_id = $2 WHERE id = $1', [build.id, parent?.id ?? null]);
   await storeFile(
@@ -106,18 +106,14 @@ async function pushed(parent: Stored | null, tree: Tree, parentTree: Tree): Prom
   return build;
 }
 
-const treeOf = (files: Record<string, Buffer>): Tree => ({
-  container: {
-    ...EMPTY,
-    files: Object.entries(files).map(([path, { length }]) => ({ path, mode: 0o644, size: length })),
-  },
-  contents: Object.values(files),
-});
-
-const NOTHING = treeOf({});
+const NOTHING = createTree({});
 const kept = randomBytes(3 * BLOCK_BYTES + 7);
-const OLD = treeOf({ 'data/kept.bin': kept, 'a.txt': Buffer.from('old'), 'gone.txt': Buffer.from('gone') });
-const NEW = treeOf({
+const OLD = createTree({
+  'data/kept.bin': kept,
+  'a.txt': Buffer.from('old'),
+  'gone.txt': Buffer.from('gone'),
+});
+const NEW = createTree({
   'data/kept.bin': kept,
   'a.txt': Buffer.from('new text'),
   'b.txt': Buffer.from('added'),
@@ -142,7 +138,7 @@ describe('files of a build', () => {
   });
 
   test('are left out until they are stored', async () => {
-    const build = await put(contentsOf({ a: kept }));
+    const build = await put(zipFiles({ a: kept }));
     await sql(
       `INSERT INTO build_files (id, build_id, type, state, size)
        VALUES (nextval('builds_id_seq'), $1, 'patch', 'uploaded', 5)`,
@@ -201,7 +197,7 @@ describe('files of a build', () => {
 
 describe('signatures of zip archives', () => {
   test('are computed for the newest build of a channel', async () => {
-    const build = await put(contentsOf({ 'data/a.bin': kept }));
+    const build = await put(zipFiles({ 'data/a.bin': kept }));
     expect(await sign()).toBeUndefined();
     const { location } = await redirect(
       `/builds/${build.id}/download/signature/default`,
@@ -220,13 +216,13 @@ describe('signatures of zip archives', () => {
 
   test('are computed in BUILD_DIR, which is empty afterwards', async () => {
     rmSync(join(folder, 'builds'), { recursive: true, force: true });
-    await put(contentsOf({ a: kept }));
+    await put(zipFiles({ a: kept }));
     expect(await sign()).toBeUndefined();
     expect(readdirSync(join(folder, 'builds'))).toEqual([]);
   });
 
   test('are missing for archives that can’t be read, and for other formats', async () => {
-    const build = await put(contentsOf({ '../a': kept }));
+    const build = await put(zipFiles({ '../a': kept }));
     expect(await sign()).toContain('isn’t a relative path');
     await put(Buffer.from('an installer'), 'setup.exe');
     expect(await sign()).toBeUndefined();
@@ -234,9 +230,9 @@ describe('signatures of zip archives', () => {
   });
 
   test('are found for all builds that have none', async () => {
-    const builds = [await put(contentsOf({ a: kept })), await put(contentsOf({ a: kept }), 'b.ZIP', 'linux')];
+    const builds = [await put(zipFiles({ a: kept })), await put(zipFiles({ a: kept }), 'b.ZIP', 'linux')];
     await put(Buffer.from('text'), 'readme.txt', 'other');
-    await put(contentsOf({ a: kept }), 'c.zip', 'processing');
+    await put(zipFiles({ a: kept }), 'c.zip', 'processing');
     await sql(`UPDATE builds SET state = 'processing' WHERE channel_name = 'processing'`);
     const found: number[] = [];
     for await (const { id } of theApp().get(BuildSignatures).unsigned(store.game.id)) found.push(id);
@@ -244,26 +240,26 @@ describe('signatures of zip archives', () => {
   });
 
   test('are stored once if two processes compute them', async () => {
-    const build = await put(contentsOf({ a: kept }));
+    const build = await put(zipFiles({ a: kept }));
     await Promise.all([sign(), sign()]);
     const files = await sql<Stored>('SELECT file_key FROM build_files WHERE build_id = $1', [build.id]);
     expect(files).toHaveLength(1);
-    expect(existsSync(pathOf(files[0]!.file_key))).toBe(true);
+    expect(existsSync(storedPath(files[0]!.file_key))).toBe(true);
   });
 
   test('are deleted with the archive that an import replaces', async () => {
-    const build = await put(contentsOf({ a: kept }));
+    const build = await put(zipFiles({ a: kept }));
     await sign();
     const [signature] = await sql<Stored>('SELECT file_key FROM build_files WHERE build_id = $1', [build.id]);
     const keys = [build.file_key, signature!.file_key];
     await sql(`UPDATE builds SET user_version = '2' WHERE id = $1`, [build.id]);
     expect(await sql('SELECT FROM build_files WHERE build_id = $1', [build.id])).toHaveLength(1);
     await theApp().get(UnusedFiles).deleteDue();
-    expect(keys.map((key) => existsSync(pathOf(key)))).toEqual([true, true]);
+    expect(keys.map((key) => existsSync(storedPath(key)))).toEqual([true, true]);
     await sql(`UPDATE builds SET file_key = 'other.zip' WHERE id = $1`, [build.id]);
     expect(await sql('SELECT FROM build_files WHERE build_id = $1', [build.id])).toEqual([]);
     await theApp().get(UnusedFiles).deleteDue();
-    expect(keys.map((key) => existsSync(pathOf(key)))).toEqual([false, false]);
+    expect(keys.map((key) => existsSync(storedPath(key)))).toEqual([false, false]);
   });
 });
 
@@ -298,7 +294,7 @@ describe('an upgrade path', () => {
 
   test('doesn’t exist without a patch, backwards, or to a build that wasn’t pushed', async () => {
     const [first, second] = await pushes();
-    const third = await put(contentsOf({ a: kept }));
+    const third = await put(zipFiles({ a: kept }));
     expect(await upgrade(second, first)).toEqual(NONE);
     expect(await upgrade(second, third)).toEqual(NONE);
     await sql(`DELETE FROM build_files WHERE build_id = $1 AND type = 'patch'`, [second.id]);
@@ -306,7 +302,7 @@ describe('an upgrade path', () => {
   });
 
   test('has at most 50 builds', async () => {
-    const builds = [await put(contentsOf({ a: kept }))];
+    const builds = [await put(zipFiles({ a: kept }))];
     for (let i = 1; i <= 50; i++) {
       const build = await make.build({
         game: store.game,
@@ -372,18 +368,19 @@ describe('files of old builds are deleted', () => {
   test('are deleted from the storage, but not their records', async () => {
     const builds: Stored[] = [];
     for (let i = 0; i < 4; i++) {
-      builds.push(await put(contentsOf({ a: kept })));
+      builds.push(await put(zipFiles({ a: kept })));
       await sign();
     }
-    const other = await put(contentsOf({ a: kept }), 'a.zip', 'linux');
+    const other = await put(zipFiles({ a: kept }), 'a.zip', 'linux');
     expect(await prunable(2)).toEqual([builds[0]!.id, builds[1]!.id]);
     const [{ file_key: signature }] = (await sql<Stored>(
       'SELECT file_key FROM build_files WHERE build_id = $1',
       [builds[0]!.id],
     )) as [Stored];
     expect(await prune(builds[0]!)).toBe(true);
-    for (const key of [builds[0]!.file_key, signature]) expect(existsSync(pathOf(key))).toBe(false);
-    for (const { file_key } of [...builds.slice(1), other]) expect(existsSync(pathOf(file_key))).toBe(true);
+    for (const key of [builds[0]!.file_key, signature]) expect(existsSync(storedPath(key))).toBe(false);
+    for (const { file_key } of [...builds.slice(1), other])
+      expect(existsSync(storedPath(file_key))).toBe(true);
     expect(await store.stranger.get(`/builds/${builds[0]!.id}`)).toMatchObject({
       status: 200,
       body: { build: { version: 1, state: 'completed', files: [] } },
@@ -395,9 +392,9 @@ describe('files of old builds are deleted', () => {
   });
 
   test('the head, the parent of the next push, hidden builds and parents of running pushes keep theirs', async () => {
-    const head = await put(contentsOf({ a: kept }));
+    const head = await put(zipFiles({ a: kept }));
     await sign();
-    const hidden = await put(contentsOf({ a: kept }));
+    const hidden = await put(zipFiles({ a: kept }));
     await hide(hidden);
     expect(await prunable(1)).toEqual([]);
     const newest = await put(Buffer.from('no zip archive'), 'a.exe');
@@ -411,8 +408,8 @@ describe('files of old builds are deleted', () => {
   });
 
   test('a push that began with them in the meantime keeps them', async () => {
-    const first = await put(contentsOf({ a: kept }));
-    await put(contentsOf({ a: kept }));
+    const first = await put(zipFiles({ a: kept }));
+    await put(zipFiles({ a: kept }));
     await sign();
     const pruning = theApp().get(BuildPruning);
     for await (const build of pruning.prunable(1)) {
@@ -420,12 +417,12 @@ describe('files of old builds are deleted', () => {
       await make.build({ game: store.game, state: 'started', parent_build_id: first.id });
       expect(await pruning.prune(build)).toBe(false);
     }
-    expect(existsSync(pathOf(first.file_key))).toBe(true);
+    expect(existsSync(storedPath(first.file_key))).toBe(true);
   });
 
   test('a push that is just beginning with them keeps them', async () => {
-    const first = await put(contentsOf({ a: kept }));
-    await put(contentsOf({ a: kept }));
+    const first = await put(zipFiles({ a: kept }));
+    await put(zipFiles({ a: kept }));
     await sign();
     const push = await holdLocks(
       `INSERT INTO builds (game_id, channel_name, state, parent_build_id)
@@ -435,17 +432,17 @@ describe('files of old builds are deleted', () => {
     await untilBlocked();
     await push.commit();
     expect(await pruned).toBe(false);
-    expect(existsSync(pathOf(first.file_key))).toBe(true);
+    expect(existsSync(storedPath(first.file_key))).toBe(true);
   });
 
   test('a file that another record shares is kept', async () => {
-    const [path, key] = [pathOf('imported.zip'), 'imported.zip'];
+    const [path, key] = [storedPath('imported.zip'), 'imported.zip'];
     writeFileSync(path, 'text');
     const [first, second] = [
       await make.build({ game: store.game, file_key: key, size: 4 }),
       await make.build({ game: store.game, file_key: key, size: 4 }),
     ];
-    await put(contentsOf({ a: kept }));
+    await put(zipFiles({ a: kept }));
     await sign();
     expect(await prune(first as unknown as Stored)).toBe(true);
     expect(existsSync(path)).toBe(true);
@@ -460,29 +457,29 @@ describe('files that no record uses are deleted later', () => {
     jest.spyOn(theApp().get(FileStorage), 'delete').mockRejectedValue(new Error('unavailable'));
 
   test('a failure of the storage delays those of pruned builds', async () => {
-    const first = await put(contentsOf({ a: kept }));
-    await put(contentsOf({ a: kept }));
+    const first = await put(zipFiles({ a: kept }));
+    await put(zipFiles({ a: kept }));
     await sign();
     const failing = storageFails();
     for await (const build of theApp().get(BuildPruning).prunable(1))
       if (build.id === first.id) expect(await theApp().get(BuildPruning).prune(build)).toBe(true);
     failing.mockRestore();
-    expect(existsSync(pathOf(first.file_key))).toBe(true);
+    expect(existsSync(storedPath(first.file_key))).toBe(true);
     // The deletion is retried later, so that it doesn't keep other files from being deleted.
-    const other = await put(contentsOf({ a: kept }));
+    const other = await put(zipFiles({ a: kept }));
     await sql('DELETE FROM builds WHERE id = $1', [other.id]);
     await unused().deleteDue();
-    expect([first, other].map(({ file_key }) => existsSync(pathOf(file_key)))).toEqual([true, false]);
+    expect([first, other].map(({ file_key }) => existsSync(storedPath(file_key)))).toEqual([true, false]);
     theClock().advance(10 * 60_000);
     await unused().deleteDue();
-    expect(existsSync(pathOf(first.file_key))).toBe(false);
+    expect(existsSync(storedPath(first.file_key))).toBe(false);
     expect(await sql('SELECT FROM unused_files WHERE due_at <= now()')).toEqual([]);
   });
 
   test('a process that is killed before it records what it has stored leaves none', async () => {
     const storage = theApp().get(FileStorage);
     await sql('DELETE FROM unused_files');
-    const { file_key } = await put(contentsOf({ a: kept }));
+    const { file_key } = await put(zipFiles({ a: kept }));
     const [announced] = await sql<{ file_key: string }>('SELECT file_key FROM unused_files');
     expect(announced).toEqual({ file_key });
     // A stored file that no record names is deleted a day later.
@@ -490,45 +487,45 @@ describe('files that no record uses are deleted later', () => {
     await unused().announce(lost);
     await storage.put(lost, 1, Readable.from([Buffer.from('x')]), signal);
     await unused().deleteDue();
-    expect(existsSync(pathOf(lost))).toBe(true);
+    expect(existsSync(storedPath(lost))).toBe(true);
     theClock().advance(24 * 3600 * 1000);
     await unused().deleteDue();
-    expect(existsSync(pathOf(lost))).toBe(false);
-    expect(existsSync(pathOf(file_key))).toBe(true);
+    expect(existsSync(storedPath(lost))).toBe(false);
+    expect(existsSync(storedPath(file_key))).toBe(true);
     expect(await sql('SELECT FROM unused_files')).toEqual([]);
   });
 
   test('another record of the game that uses them keeps them', async () => {
-    const { file_key } = await put(contentsOf({ a: kept }));
+    const { file_key } = await put(zipFiles({ a: kept }));
     const { id } = await make.upload({ game: store.game, file_key, size: 1 });
     await sql('DELETE FROM builds WHERE file_key = $1', [file_key]);
     await unused().deleteDue();
-    expect(existsSync(pathOf(file_key))).toBe(true);
+    expect(existsSync(storedPath(file_key))).toBe(true);
     await sql('DELETE FROM uploads WHERE id = $1', [id]);
     await unused().deleteDue();
-    expect(existsSync(pathOf(file_key))).toBe(false);
+    expect(existsSync(storedPath(file_key))).toBe(false);
   });
 
   test('a record of another game keeps them, and keys that no game can have are ignored', async () => {
-    const { id, file_key } = await put(contentsOf({ a: kept }));
+    const { id, file_key } = await put(zipFiles({ a: kept }));
     const elsewhere = await make.upload({ game: await make.game({ owner: store.owner }), file_key, size: 1 });
     const huge = `${'9'.repeat(30)}/builds/a.zip`;
     await sql('INSERT INTO unused_files (file_key) VALUES ($1)', [huge]);
     await sql('DELETE FROM builds WHERE id = $1', [id]);
     await unused().deleteDue();
-    expect(existsSync(pathOf(file_key))).toBe(true);
+    expect(existsSync(storedPath(file_key))).toBe(true);
     expect(await sql('SELECT FROM unused_files WHERE file_key = ANY ($1)', [[file_key, huge]])).toEqual([]);
     await sql('DELETE FROM uploads WHERE id = $1', [elsewhere.id]);
     await unused().deleteDue();
-    expect(existsSync(pathOf(file_key))).toBe(false);
+    expect(existsSync(storedPath(file_key))).toBe(false);
   });
 
   test('files whose keys an import chose are kept', async () => {
-    writeFileSync(pathOf('chosen.zip'), 'text');
+    writeFileSync(storedPath('chosen.zip'), 'text');
     const { id } = await make.build({ game: store.game, file_key: 'chosen.zip', size: 4 });
     await sql('DELETE FROM builds WHERE id = $1', [id]);
     await unused().deleteDue();
-    expect(existsSync(pathOf('chosen.zip'))).toBe(true);
+    expect(existsSync(storedPath('chosen.zip'))).toBe(true);
   });
 });
 
@@ -664,7 +661,7 @@ describe('a launcher updates a game', () => {
 
   test('a build stored as a zip archive needs only its signature and archive', async () => {
     const files = (tree: Tree) =>
-      contentsOf(Object.fromEntries(tree.container.files.map(({ path }, i) => [path, tree.contents[i]!])));
+      zipFiles(Object.fromEntries(tree.container.files.map(({ path }, i) => [path, tree.contents[i]!])));
     const first = await put(files(OLD));
     const second = await put(files(NEW));
     expect(await sign()).toBeUndefined();

@@ -49,10 +49,10 @@ const buy = (fields: object = {}) =>
 const claim = (game: { id: number }, actor = player, of = bundle) =>
   actor.post(`/bundles/${of.id}/claim-game`, { game_id: game.id });
 const listed = (actor = player, query = {}) => actor.get(`/bundles/${bundle.id}/bundle-games`, query);
-const bundlesOf = async (actor: Actor) =>
+const listOwnedBundles = async (actor: Actor) =>
   ((await actor.get('/profile/owned-bundles')).body as { bundle_keys: Record<string, unknown>[] })
     .bundle_keys;
-const keysOf = async (actor: Actor) =>
+const listOwnedKeys = async (actor: Actor) =>
   ((await actor.get('/profile/owned-keys')).body as { owned_keys: { id: number; game_id: number }[] })
     .owned_keys;
 const keyIn = ({ status, body }: HttpResponse) => {
@@ -110,14 +110,14 @@ describe('the bundles of a player', () => {
       { email: string },
     ];
     await buy({ user_id: null, email: email.toUpperCase() });
-    expect(await bundlesOf(player)).toHaveLength(1);
+    expect(await listOwnedBundles(player)).toHaveLength(1);
     expect(await listed()).toMatchObject({ status: 200 });
     expect((await claim(games[0]!)).status).toBe(200);
   });
 
   test.each(['pending', 'failed', 'refunded'])('are not those of a %s purchase', async (status) => {
     await buy({ status });
-    expect(await bundlesOf(player)).toEqual([]);
+    expect(await listOwnedBundles(player)).toEqual([]);
     expect(await listed()).toEqual(invalidBundle);
     expect(await claim(games[0]!)).toEqual(invalidBundle);
   });
@@ -129,7 +129,7 @@ describe('the bundles of a player', () => {
       address,
     ]);
     await buy({ email: address });
-    expect(await bundlesOf(stranger)).toEqual([]);
+    expect(await listOwnedBundles(stranger)).toEqual([]);
     expect(await listed(stranger)).toEqual(invalidBundle);
     expect(await claim(games[0]!, stranger)).toEqual(invalidBundle);
     // Selling a bundle is not owning it.
@@ -145,7 +145,7 @@ describe('the bundles of a player', () => {
        FROM many`,
       [owner.id, player.id],
     );
-    const found = await bundlesOf(player);
+    const found = await listOwnedBundles(player);
     expect(found).toHaveLength(100);
     const ids = found.map(({ bundle_id }) => bundle_id as number);
     expect(ids).toEqual(ids.toSorted((a, b) => b - a));
@@ -228,7 +228,7 @@ describe('a claim', () => {
       }),
     );
     expect(await claim(games[1]!)).toEqual(response);
-    expect(await keysOf(player)).toEqual([(response.body as { download_key: object }).download_key]);
+    expect(await listOwnedKeys(player)).toEqual([(response.body as { download_key: object }).download_key]);
     const { id } = keyIn(response);
     expect(
       await sql('SELECT user_id, account_id, purchase_id FROM download_keys WHERE id = $1', [id]),
@@ -242,7 +242,7 @@ describe('a claim', () => {
     await buy();
     const { id } = await make.downloadKey({ game: games[0]!, user_id: player.id });
     expect(keyIn(await claim(games[0]!)).id).toBe(id);
-    expect(await keysOf(player)).toHaveLength(1);
+    expect(await listOwnedKeys(player)).toHaveLength(1);
   });
 
   test('ignores revoked keys and those of others', async () => {
@@ -250,7 +250,7 @@ describe('a claim', () => {
     await make.downloadKey({ game: games[0]!, user_id: player.id, revoked_at: '2026-01-01T00:00:00Z' });
     await make.downloadKey({ game: games[0]!, user_id: stranger.id });
     const { id } = keyIn(await claim(games[0]!));
-    expect((await keysOf(player)).map((key) => key.id)).toEqual([id]);
+    expect((await listOwnedKeys(player)).map((key) => key.id)).toEqual([id]);
   });
 
   test("fails with 404 for a game that isn't in the bundle, and for an unknown bundle", async () => {
@@ -262,7 +262,7 @@ describe('a claim', () => {
     expect(await player.post(`/bundles/${bundle.id}/claim-game`)).toEqual(
       failure(400, 'game_id is required'),
     );
-    expect(await keysOf(player)).toEqual([]);
+    expect(await listOwnedKeys(player)).toEqual([]);
   });
 
   test('fails with 404 for a game that was added after the purchase, until a purchase has it', async () => {
@@ -334,8 +334,8 @@ describe('ownership and downloads', () => {
     expect((await player.get(`/uploads/${upload_id}/download`)).status).toBe(302);
     expect((await stranger.get(`/uploads/${upload_id}/download`)).status).toBe(403);
     await listed();
-    await bundlesOf(player);
-    expect(await keysOf(player)).toEqual([]);
+    await listOwnedBundles(player);
+    expect(await listOwnedKeys(player)).toEqual([]);
     expect(await sql('SELECT FROM download_keys WHERE game_id = $1', [game.id])).toEqual([]);
   });
 
@@ -351,7 +351,7 @@ describe('ownership and downloads', () => {
     expect(await player.get(`/games/${games[0]!.id}/ownership`)).toEqual(ok({ owns: true }));
     expect((await operator(`/operator/purchases/${purchase.id}/refund`, {})).status).toBe(200);
     expect(await player.get(`/games/${games[0]!.id}/ownership`)).toEqual(ok({ owns: false }));
-    expect(await keysOf(player)).toEqual([]);
+    expect(await listOwnedKeys(player)).toEqual([]);
     expect(await claim(games[0]!)).toEqual(invalidBundle);
   });
 });

@@ -103,7 +103,7 @@ describe('the Go client', () => {
 });
 
 describe('page loops', () => {
-  async function collectionOf(count: number) {
+  async function makeCollection(count: number) {
     const games = [];
     for (let i = 0; i < count; i++) games.push(await make.game({ owner }));
     return { collection: await make.collection({ owner, games }), games };
@@ -127,7 +127,7 @@ describe('page loops', () => {
   test.each([0, 1, 3, 4, 5, 8])(
     'of %i games, four per page, stop at an empty or short page',
     async (count) => {
-      const { collection, games } = await collectionOf(count);
+      const { collection, games } = await makeCollection(count);
       const untilEmpty: number[] = [];
       for (let n = 1; ; n++) {
         const ids = await page(collection.id, n, 4);

@@ -218,7 +218,7 @@ describe('GET /collections/ID/collection-games', () => {
         ['a page from the middle', LATER_PAGE, 45_000, 3],
       ] as const)('%s walks the index without sorting', async (_, statement, offset, walks) => {
         const values = { collection_id: huge.id, user_id: reader.id, limit: 100, offset };
-        const plan = await planOf(mode, bind(statement, values));
+        const plan = await explainAnalyze(mode, bind(statement, values));
         expect(plan.filter((node) => /Sort/.test(node['Node Type']))).toEqual([]);
         const entries = plan.filter((node) => node['Relation Name'] === 'collection_games');
         expect(new Set(entries.map((node) => node['Index Name']))).toEqual(
@@ -243,7 +243,7 @@ describe('GET /collections/ID/collection-games', () => {
       Plans?: PlanNode[];
     }
 
-    async function planOf(mode: string, { statement, values }: BoundStatement): Promise<PlanNode[]> {
+    async function explainAnalyze(mode: string, { statement, values }: BoundStatement): Promise<PlanNode[]> {
       const plan = await theApp()
         .get(Database)
         .transaction(async (db) => {

@@ -159,8 +159,8 @@ test('distinguishes equal keys of different users, even after an import assigns 
   const { owner, stranger } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   await sql('UPDATE api_keys SET user_id = $2 WHERE user_id = $1', [owner.id, stranger.id]);
-  const userOf = async () => ((await owner.get('/profile')).body as { user: { id: number } }).user.id;
-  await until(async () => (await userOf()) === stranger.id);
+  const readUserId = async () => ((await owner.get('/profile')).body as { user: { id: number } }).user.id;
+  await until(async () => (await readUserId()) === stranger.id);
   const second = await post(owner, '/collections', { title: 'One' }, 'a');
   expect(second.status).toBe(200);
   expect(second).not.toEqual(first);

@@ -29,7 +29,7 @@ const WAYS: Record<
   form: (actor, path, fields) => actor.post(path, fields),
   json: (actor, path, fields) => actor.postJson(path, fields),
   async query(actor, path, fields) {
-    const text = Object.entries(fields).map(([name, value]): [string, string] => [name, textOf(value)]);
+    const text = Object.entries(fields).map(([name, value]): [string, string] => [name, toText(value)]);
     const { status, body } = await send('POST', `${path}?${new URLSearchParams(text).toString()}`, {
       headers: actor.headers,
     });
@@ -37,12 +37,12 @@ const WAYS: Record<
   },
   async multipart(actor, path, fields) {
     const form = new FormData();
-    for (const [name, value] of Object.entries(fields)) form.set(name, textOf(value));
+    for (const [name, value] of Object.entries(fields)) form.set(name, toText(value));
     const { status, body } = await send('POST', path, { headers: actor.headers, body: form });
     return { status, body };
   },
 };
-const textOf = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+const toText = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
 /** Sends requests that the API description does not document but the service accepts. */
 async function postUndescribed(path: string, fields: Record<string, string> | string) {

@@ -11,7 +11,7 @@ const TIMESTAMP = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
 
 type Fields = Record<string, unknown>;
 
-const collectionOf = ({ body }: { body: unknown }) =>
+const readCollection = ({ body }: { body: unknown }) =>
   (body as { collection: Fields & { id: number } }).collection;
 
 describe('GET /collections/ID', () => {
@@ -73,14 +73,14 @@ describe('GET /collections/ID', () => {
 describe('POST /collections', () => {
   test('returns a URL without characters that need escaping', async () => {
     const { owner } = await actors();
-    const { id, url } = collectionOf(await owner.post('/collections', { title: 'ночь 𐱅!' }));
+    const { id, url } = readCollection(await owner.post('/collections', { title: 'ночь 𐱅!' }));
     expect(url).toBe(`https://gamewharf.example/c/${id}/%D0%BD%D0%BE%D1%87%D1%8C-%F0%90%B1%85`);
   });
 
   test('creates an empty collection with default values if no parameters are sent', async () => {
     const { owner } = await actors();
     const response = await owner.post('/collections');
-    const { id } = collectionOf(response);
+    const { id } = readCollection(response);
     expect(response).toEqual(
       ok({
         collection: {
@@ -109,13 +109,13 @@ describe('POST /collections', () => {
       title: ' A ',
       private: 'yes',
     });
-    expect(collectionOf(response)).toMatchObject({
+    expect(readCollection(response)).toMatchObject({
       games_count: 1,
       layout: 'list',
       title: 'A',
       private: true,
     });
-    expect(await owner.get(`/collections/${collectionOf(response).id}/collection-games`)).toMatchObject({
+    expect(await owner.get(`/collections/${readCollection(response).id}/collection-games`)).toMatchObject({
       body: {
         page: 1,
         per_page: 100,
@@ -135,7 +135,7 @@ describe('POST /collections', () => {
       [{ layout: 'list' }, 'list', 0],
     ];
     for (const [fields, layout, games_count] of cases)
-      expect(collectionOf(await owner.post('/collections', fields))).toMatchObject({ layout, games_count });
+      expect(readCollection(await owner.post('/collections', fields))).toMatchObject({ layout, games_count });
   });
 
   test('creates nothing if the caller cannot view the game', async () => {
@@ -197,7 +197,7 @@ describe('the games of a collection', () => {
     expect(await owner.post(`/collections/${id}/collection-games/${a}`, { blurb: '' })).toEqual(
       failure(404, 'game is not in the collection'),
     );
-    expect(collectionOf(await owner.get(`/collections/${id}`)).games_count).toBe(2);
+    expect(readCollection(await owner.get(`/collections/${id}`)).games_count).toBe(2);
     expect(await owner.post(`/collections/${id}/delete`)).toEqual(ok({ success: true }));
     expect(await owner.get(`/collections/${id}`)).toEqual(MISSING);
     expect(await sql('SELECT FROM collection_games WHERE collection_id = $1', [id])).toEqual([]);
@@ -245,9 +245,9 @@ test('skips removed entries, keeps unnamed ones in their order, and appends new 
   }
   await owner.post(`/collections/${id}/remove-game`, { game_id: c });
   expect(await list(id)).toEqual([f, e, a, b]);
-  expect(collectionOf(await owner.get(`/collections/${id}`)).games_count).toBe(4);
+  expect(readCollection(await owner.get(`/collections/${id}`)).games_count).toBe(4);
   expect(await list(other.id)).toEqual([a, b, c, d, e, f]);
-  expect(collectionOf(await owner.get(`/collections/${other.id}`)).games_count).toBe(6);
+  expect(readCollection(await owner.get(`/collections/${other.id}`)).games_count).toBe(6);
 });
 
 describe('GET /profile/collections', () => {
@@ -364,7 +364,7 @@ describe('games with restricted visibility', () => {
     expect(await owner.get(`${path}/collection-games`)).toMatchObject({
       body: { collection_games: [{ game_id: a.id, position: 2 }] },
     });
-    expect(collectionOf(await owner.get(path)).games_count).toBe(2);
+    expect(readCollection(await owner.get(path)).games_count).toBe(2);
     expect(await owner.post(`${path}/remove-game`, { game_id: b.id })).toEqual(
       ok({ success: true, removed: true }),
     );
@@ -421,7 +421,7 @@ describe('updated_at', () => {
     expect(await moves('/remove-game', { game_id: b.id })).toBe(false);
     expect(await moves('', { title: 'x' })).toBe(true);
     expect(await moves('', {})).toBe(false);
-    const { description, layout, private: hidden } = collectionOf(await owner.get(path));
+    const { description, layout, private: hidden } = readCollection(await owner.get(path));
     const same = { title: ' x ', description: description ?? '', layout, private: hidden };
     expect(await moves('', same)).toBe(false);
     for (const changed of [{ description: 'y' }, { layout: 'list' }, { private: true }]) {

@@ -22,7 +22,7 @@ const createOnce = (key: string, who = store.owner) =>
     headers: { ...who.headers, 'content-type': 'application/json', 'idempotency-key': key },
     body: JSON.stringify({ count: 2, label: 'Reviewers' }),
   });
-const keysOf = (response: HttpResponse) => (response.body as Created).download_keys;
+const readCreatedKeys = (response: HttpResponse) => (response.body as Created).download_keys;
 const revoke = (id: number, who = store.owner) => who.post(`${keysPath()}/${id}/revoke`);
 const stored = () =>
   sql('SELECT id, key, label FROM download_keys WHERE game_id = $1 ORDER BY id', [store.game.id]);
@@ -38,7 +38,7 @@ async function events() {
 
 test('creates unclaimed keys for the owner and for admins', async () => {
   const response = await create({ count: 3, label: 'Press kit' });
-  const keys = keysOf(response);
+  const keys = readCreatedKeys(response);
   expect(response).toEqual(
     ok({
       download_keys: [1, 2, 3].map(() => ({
@@ -54,7 +54,7 @@ test('creates unclaimed keys for the owner and for admins', async () => {
   );
   expect(new Set(keys.map(({ key }) => key)).size).toBe(3);
   expect(keys.map(({ id }) => id)).toEqual(keys.map(({ id }) => id).sort((a, b) => a - b));
-  expect(keysOf(await create({ count: 1 }, store.admin))[0]!.label).toBeNull();
+  expect(readCreatedKeys(await create({ count: 1 }, store.admin))[0]!.label).toBeNull();
   expect(await stored()).toHaveLength(4);
   const { key } = keys[0]!;
   expect(await store.owner.get(keysPath(), { download_key: key })).toEqual(
@@ -87,7 +87,7 @@ test.each([
 });
 
 test('creates up to 1,000 keys at once', async () => {
-  expect(keysOf(await create({ count: 1000 }))).toHaveLength(1000);
+  expect(readCreatedKeys(await create({ count: 1000 }))).toHaveLength(1000);
 });
 
 test('limits a game to 10,000 unclaimed keys, not counting claimed or revoked ones', async () => {
@@ -109,7 +109,7 @@ test('limits a game to 10,000 unclaimed keys, not counting claimed or revoked on
   const both = await waiting;
   expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
   expect(await create({ count: 1 })).toEqual(tooMany);
-  const { id } = keysOf(both.find(({ status }) => status === 200)!)[0]!;
+  const { id } = readCreatedKeys(both.find(({ status }) => status === 200)!)[0]!;
   expect(await revoke(id)).toEqual(ok({ success: true }));
   expect((await create({ count: 1 })).status).toBe(200);
   expect(await events()).toHaveLength(3);
@@ -131,7 +131,7 @@ test('returns created keys to a retry only while the seller can edit the game', 
 });
 
 test('trims a label', async () => {
-  expect(keysOf(await create({ count: 1, label: '  Press kit ' }))[0]!.label).toBe('Press kit');
+  expect(readCreatedKeys(await create({ count: 1, label: '  Press kit ' }))[0]!.label).toBe('Press kit');
   expect(await stored()).toMatchObject([{ label: 'Press kit' }]);
 });
 
@@ -155,7 +155,7 @@ test('accepts an unscoped key and rejects one without the scope', async () => {
 });
 
 test('rejects a revoked key, claimed or not', async () => {
-  const [first, second] = keysOf(await create({ count: 2 }));
+  const [first, second] = readCreatedKeys(await create({ count: 2 }));
   await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [store.stranger.id, first!.id]);
   const owns = () => store.stranger.get(`/games/${store.game.id}/ownership`);
   expect(await owns()).toEqual(ok({ owns: true }));

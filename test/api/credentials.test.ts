@@ -286,7 +286,7 @@ describe('API keys', () => {
         .transaction((db) =>
           keys().createIn(db, grant!.user_id, { grant_id: grant!.id, scopes: ['profile:me'], seconds }),
         );
-    const lifetimeOf = async ({ id }: { id: number }) =>
+    const readLifetime = async ({ id }: { id: number }) =>
       (
         await sql(
           `SELECT grant_id, hint, extract(epoch FROM expires_at - created_at)::int AS seconds FROM api_keys
@@ -295,12 +295,12 @@ describe('API keys', () => {
         )
       )[0];
     const [short, long] = [await make(60), await make(6000)];
-    expect(await lifetimeOf(short)).toEqual({
+    expect(await readLifetime(short)).toEqual({
       grant_id: grant!.id,
       hint: short.key.slice(0, 8),
       seconds: 60,
     });
-    expect(await lifetimeOf(long)).toMatchObject({ seconds: 6000 });
+    expect(await readLifetime(long)).toMatchObject({ seconds: 6000 });
     expect(await stranger.with(short.key).get('/credentials/info')).toEqual(
       ok({ type: 'key', scopes: ['profile:me'], oauth_application_id: 'companion' }),
     );
@@ -346,10 +346,10 @@ describe('revocation', () => {
     ['a revoked key', 'live_api_keys', ({ key }) => key],
     ['a key revoked with others', 'live_api_keys', ({ key }) => key],
     ['a revoked JWT of a key', 'live_user_of_token', ({ id }, { id: sub }) => forge({ sub, api_key_id: id })],
-  ])('discards lookups that started before it: %s', async (which, asked, textOf) => {
+  ])('discards lookups that started before it: %s', async (which, asked, buildCredential) => {
     const { owner } = await actors();
     const created = await keys().create(owner.id);
-    const holder = owner.with(await textOf(created, owner));
+    const holder = owner.with(await buildCredential(created, owner));
     const database = theApp().get(Database);
     const { rows } = database;
     let release = () => {};

@@ -233,7 +233,7 @@ describe('finds the buyer', () => {
       purchase_id: (await make.purchase({ games: [store.game], email: paid, ...purchase })).id,
       ...key,
     });
-  const ownerOf = async (key: { key: string }) =>
+  const readOwnerId = async (key: { key: string }) =>
     ((await look({ download_key: key.key })).body as { download_key: { owner?: { id: number } } })
       .download_key.owner?.id;
 
@@ -246,7 +246,7 @@ describe('finds the buyer', () => {
       expect(await look({ email: paid })).toEqual(response(key));
       expect(await look({ email: paid.toUpperCase() })).toEqual(response(key));
       if (email) expect(await look({ email })).toEqual(response(key));
-      expect(await ownerOf(key)).toBe(buyer.id);
+      expect(await readOwnerId(key)).toBe(buyer.id);
     }
   });
 
@@ -259,12 +259,12 @@ describe('finds the buyer', () => {
 
   test('finds a guest once an account has verified the email address of the purchase', async () => {
     const key = await bought({});
-    expect(await ownerOf(key)).toBeUndefined();
+    expect(await readOwnerId(key)).toBeUndefined();
     expect(await look({ email: paid })).toEqual(response(key));
     expect(await look({ user_id: buyer.id })).toEqual(none);
     await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [buyer.id, paid]);
     expect(await look({ user_id: buyer.id })).toEqual(response(key));
-    expect(await ownerOf(key)).toBe(buyer.id);
+    expect(await readOwnerId(key)).toBe(buyer.id);
   });
 
   test('prefers the account of the claim, then of the purchase, then the email address of the key, then of the purchase', async () => {
@@ -277,18 +277,18 @@ describe('finds the buyer', () => {
       );
 
     const byAddress = await bought({}, { email: given });
-    expect([await ownerOf(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
+    expect([await readOwnerId(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
     await sql('UPDATE purchases SET user_id = $1 WHERE email = $2', [buyer.id, paid]);
-    expect([await ownerOf(byAddress), await lookups()]).toEqual([buyer.id, [200, 404, 404]]);
+    expect([await readOwnerId(byAddress), await lookups()]).toEqual([buyer.id, [200, 404, 404]]);
     await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [receiver.id, byAddress.id]);
-    expect([await ownerOf(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
+    expect([await readOwnerId(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
     // A search for the email address of the purchase still finds the key.
     expect(await look({ email: paid })).toEqual(response(byAddress));
     await sql('UPDATE download_keys SET user_id = NULL, email = NULL WHERE id = $1', [byAddress.id]);
     await sql('UPDATE purchases SET user_id = NULL WHERE email = $1', [paid]);
-    expect([await ownerOf(byAddress), await lookups()]).toEqual([store.stranger.id, [404, 404, 200]]);
+    expect([await readOwnerId(byAddress), await lookups()]).toEqual([store.stranger.id, [404, 404, 200]]);
     await sql('UPDATE download_keys SET purchase_id = NULL WHERE id = $1', [byAddress.id]);
-    expect([await ownerOf(byAddress), await lookups()]).toEqual([undefined, [404, 404, 404]]);
+    expect([await readOwnerId(byAddress), await lookups()]).toEqual([undefined, [404, 404, 404]]);
   });
 
   test('depends only on the key, not on the games or status of the purchase', async () => {

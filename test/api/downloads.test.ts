@@ -54,7 +54,7 @@ const CONTENT = Buffer.from(Array.from({ length: 100_000 }, (_, i) => i % 251));
 /** Response to a download request. The redirect isn't followed. */
 const redirect = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   send(method, path, { headers: { ...player.headers, ...headers } });
-const locationOf = async (path: string) => (await redirect(path)).headers.get('location')!;
+const readLocation = async (path: string) => (await redirect(path)).headers.get('location')!;
 
 /** An upload that no socket buffers as a whole. */
 async function large(): Promise<number> {
@@ -86,21 +86,21 @@ test.each([
 
 test('redirects an external upload to its page, and a file with a URL to that URL', async () => {
   const external = await make.upload({ game, external_url: 'https://example.com/moon?a=b' });
-  expect(await locationOf(`/uploads/${external.id}/download`)).toBe('https://example.com/moon?a=b');
+  expect(await readLocation(`/uploads/${external.id}/download`)).toBe('https://example.com/moon?a=b');
   const elsewhere = await make.upload({
     game,
     file_key: null,
     file_url: 'https://cdn.example.com/a.zip',
     size: 1,
   });
-  expect(await locationOf(`/uploads/${elsewhere.id}/download`)).toBe('https://cdn.example.com/a.zip');
+  expect(await readLocation(`/uploads/${elsewhere.id}/download`)).toBe('https://cdn.example.com/a.zip');
 });
 
 test('returns the URL on the legacy route', async () => {
   theClock().stop();
   const { id } = await uploaded('moon/moon.zip');
   expect(await anonymous.get(`/api/1/${player.key}/upload/${id}/download`)).toEqual(
-    ok({ url: await locationOf(`/uploads/${id}/download`) }),
+    ok({ url: await readLocation(`/uploads/${id}/download`) }),
   );
 });
 
@@ -117,7 +117,7 @@ test('accepts api_key and download_key_id wherever old clients send them, and lo
   const { id } = await make.upload({ game: paid });
   const query = `api_key=${player.key}&download_key_id=${key.id}`;
   expect(await anonymous.get(`/uploads/${id}/download?${query}`)).toMatchObject({ status: 302 });
-  const location = await locationOf(`/uploads/${id}/download?download_key_id=${key.id}`);
+  const location = await readLocation(`/uploads/${id}/download?download_key_id=${key.id}`);
   await fetch(location);
   expect(logged.join('')).toContain('/uploads/:upload_id/download');
   expect(logged.join('')).not.toContain(player.key);
@@ -141,7 +141,7 @@ describe('download counts', () => {
     return { paid, key, path: `/uploads/${id}/download` };
   };
 
-  const sessionOf = async ({ id }: { id: number }) =>
+  const startSession = async ({ id }: { id: number }) =>
     ((await player.post(`/games/${id}/download-sessions`)).body as { uuid: string }).uuid;
 
   test('are added later for a locked game, and keep no other game locked', async () => {
@@ -174,20 +174,20 @@ describe('download counts', () => {
 
   test('increase once per session, on all replicas and for any number of requests', async () => {
     const { paid, path } = await sold();
-    const uuid = await sessionOf(paid);
+    const uuid = await startSession(paid);
     for (const range of ['bytes=100-', 'bytes=0-99', 'bytes=200-'])
       await redirect(`${path}?uuid=${uuid}`, { range });
     expect(await counted(paid)).toEqual([1, 1]);
     await redirect(`${path}?uuid=${uuid.toUpperCase()}`);
     expect(await counted(paid)).toEqual([1, 1]);
-    await redirect(`${path}?uuid=${await sessionOf(paid)}`);
+    await redirect(`${path}?uuid=${await startSession(paid)}`);
     expect(await counted(paid)).toEqual([2, 2]);
   });
 
   test('ignore a session that was not issued for the game', async () => {
     const { paid, path } = await sold();
     await sql('TRUNCATE counted_downloads');
-    const invented = ['00000000-0000-4000-8000-000000000000', await sessionOf(game)];
+    const invented = ['00000000-0000-4000-8000-000000000000', await startSession(game)];
     for (const uuid of invented)
       for (const range of ['bytes=0-99', 'bytes=100-']) await redirect(`${path}?uuid=${uuid}`, { range });
     expect(await counted(paid)).toEqual([2, 2]);
@@ -214,7 +214,7 @@ describe('a local folder', () => {
 
   test('serves the file with its name, and ranges of it', async () => {
     const { id } = await uploaded('moon/a b+c.zip', { filename: 'møøn "1".zip' });
-    const url = await locationOf(`/uploads/${id}/download`);
+    const url = await readLocation(`/uploads/${id}/download`);
     const whole = await get(url);
     expect(Buffer.from(await whole.arrayBuffer()).equals(CONTENT)).toBe(true);
     expect(Object.fromEntries(whole.headers)).toMatchObject({
@@ -255,7 +255,7 @@ describe('a local folder', () => {
   test('signs a URL for one file and one file name until it expires', async () => {
     theClock().stop();
     const { id } = await uploaded('moon/moon.zip');
-    const url = await locationOf(`/uploads/${id}/download`);
+    const url = await readLocation(`/uploads/${id}/download`);
     const expired = failure(403, 'invalid or expired download link');
     const open = async (one: string) => {
       const { status, body } = await send('GET', one.slice(baseUrl().length));
@@ -263,14 +263,14 @@ describe('a local folder', () => {
     };
     const [, , , , token, name] = url.split('/') as [string, string, string, string, string, string];
     const [time, key, signature] = token.split('.') as [string, string, string];
-    const tokenOf = (...parts: string[]) => `${baseUrl()}/files/${parts.join('.')}/${name}`;
+    const fileUrl = (...parts: string[]) => `${baseUrl()}/files/${parts.join('.')}/${name}`;
     const later = (parseInt(time, 36) + 60).toString(36);
-    expect(await open(tokenOf(later, key, signature))).toEqual(expired);
-    expect(await open(tokenOf(time, Buffer.from('../secret').toString('base64url'), signature))).toEqual(
+    expect(await open(fileUrl(later, key, signature))).toEqual(expired);
+    expect(await open(fileUrl(time, Buffer.from('../secret').toString('base64url'), signature))).toEqual(
       expired,
     );
-    expect(await open(tokenOf(time, key, 'x'.repeat(43)))).toEqual(expired);
-    expect(await open(tokenOf('x'))).toEqual(expired);
+    expect(await open(fileUrl(time, key, 'x'.repeat(43)))).toEqual(expired);
+    expect(await open(fileUrl('x'))).toEqual(expired);
     expect(await open(url.replace('moon.zip', 'moon.exe'))).toEqual(expired);
     theClock().advance(299_000);
     expect(await open(url)).toBe(200);
@@ -297,14 +297,14 @@ describe('a local folder', () => {
       ['.', 404],
     ] as const) {
       const { id } = await make.upload({ game, file_key: key });
-      const response = await get(await locationOf(`/uploads/${id}/download`));
+      const response = await get(await readLocation(`/uploads/${id}/download`));
       expect([key, response.status]).toEqual([key, status]);
       await response.arrayBuffer();
     }
   });
 
   test('runs 32 downloads of an IP address; further ones wait, and fail with 503', async () => {
-    const url = await locationOf(`/uploads/${await large()}/download`);
+    const url = await readLocation(`/uploads/${await large()}/download`);
     const download = async (localAddress: string) => {
       const [response] = (await once(httpGet(url, { localAddress, agent: false }), 'response')) as [
         IncomingMessage,
@@ -345,7 +345,7 @@ describe('a local folder', () => {
     ['garbage', (socket) => socket.resume().write('X\0')],
     ['the minimum transfer rate', () => undefined],
   ])('opens one file of a connection at a time, and closes it after %s', async (_what, end) => {
-    const { host, port, pathname } = new URL(await locationOf(`/uploads/${await large()}/download`));
+    const { host, port, pathname } = new URL(await readLocation(`/uploads/${await large()}/download`));
     const { admission } = theApp().get(RequestGate);
     // The files wait for this response.
     const lock = await holdLocks('LOCK TABLE users');
@@ -370,7 +370,7 @@ describe('a local folder', () => {
   test('serves files in dot folders', async () => {
     await mkdir(join(folder, '.data'), { recursive: true });
     const { id } = await uploaded('.data/.moon');
-    expect((await get(await locationOf(`/uploads/${id}/download`))).status).toBe(200);
+    expect((await get(await readLocation(`/uploads/${id}/download`))).status).toBe(200);
   });
 });
 
@@ -401,21 +401,21 @@ describe('a bucket', () => {
       { ...bucket.settings, FILES_S3_REGION: 'eu-west-1', FILES_URL_SECONDS: 300, ...more },
       clock,
     );
-  const statusOf = async (url: string) => (await fetch(url)).status;
+  const fetchStatus = async (url: string) => (await fetch(url)).status;
 
   test('rejects expired URLs and a wrong region, secret, file name or file', async () => {
     bucket.objects.set('moon/moon.zip', CONTENT);
     const url = storage(theClock() as TestClock).downloadUrl('moon/moon.zip', 'moon.zip');
-    expect(await statusOf(url)).toBe(200);
-    expect(await statusOf(url.replace('/moon/moon', '/moon/sun'))).toBe(403);
-    expect(await statusOf(url.replace('filename%3D%22moon', 'filename%3D%22sun'))).toBe(403);
-    expect(await statusOf(url.replace('Expires=300', 'Expires=900'))).toBe(403);
+    expect(await fetchStatus(url)).toBe(200);
+    expect(await fetchStatus(url.replace('/moon/moon', '/moon/sun'))).toBe(403);
+    expect(await fetchStatus(url.replace('filename%3D%22moon', 'filename%3D%22sun'))).toBe(403);
+    expect(await fetchStatus(url.replace('Expires=300', 'Expires=900'))).toBe(403);
     for (const wrong of [{ FILES_S3_REGION: 'us-east-1' }, { FILES_S3_SECRET_ACCESS_KEY: 'other' }])
       expect(
-        await statusOf(storage(theClock() as TestClock, wrong).downloadUrl('moon/moon.zip', 'moon.zip')),
+        await fetchStatus(storage(theClock() as TestClock, wrong).downloadUrl('moon/moon.zip', 'moon.zip')),
       ).toBe(403);
     theClock().advance(301_000);
-    expect(await statusOf(url)).toBe(403);
+    expect(await fetchStatus(url)).toBe(403);
   });
 
   test.each(KEYS)('stores and deletes %s', async (key) => {
@@ -497,7 +497,7 @@ describe('files put and rm', () => {
     expect(await player.get(`/uploads/${id}`)).toMatchObject({
       body: { upload: { storage: 'hosted', size: CONTENT.length, md5_hash, traits: ['p_linux'] } },
     });
-    const content = await (await fetch(await locationOf(`/uploads/${id}/download`))).arrayBuffer();
+    const content = await (await fetch(await readLocation(`/uploads/${id}/download`))).arrayBuffer();
     expect(Buffer.from(content).equals(CONTENT)).toBe(true);
     expect(await files().remove(id)).toBe(true);
     expect(existsSync(join(folder, file_key!))).toBe(false);

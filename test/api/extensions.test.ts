@@ -501,10 +501,10 @@ test('describes a POST as 200, and bodies whose class has no @ApiProperty as any
 
 test('describes the body of Nest’s @Body as a form too if each property can be read from one', async () => {
   const { paths } = describeApi(await openApp({}, { imports: [RatingsModule] }));
-  const typesOf = (path: string) =>
+  const bodyTypes = (path: string) =>
     Object.keys((paths[path]!.post!.requestBody as { content: Record<string, unknown> }).content);
-  expect(typesOf('/ratings/counts')).toEqual(['application/json']);
-  expect(typesOf('/ratings/texts')).toEqual([
+  expect(bodyTypes('/ratings/counts')).toEqual(['application/json']);
+  expect(bodyTypes('/ratings/texts')).toEqual([
     'application/x-www-form-urlencoded',
     'application/json',
     'multipart/form-data',

@@ -24,7 +24,7 @@ interface Game {
   url: string;
   published_at: string | null;
 }
-const gameOf = ({ body }: HttpResponse) => (body as { game: Game }).game;
+const readGame = ({ body }: HttpResponse) => (body as { game: Game }).game;
 const stored = async (id: number) => (await sql('SELECT * FROM games WHERE id = $1', [id]))[0];
 const once = (path: string, key: string, fields: object, who = owner) =>
   send('POST', path, {
@@ -44,7 +44,7 @@ async function events(game_id: number) {
 describe('create', () => {
   test('a title is enough: a private, unpublished, free game with a slug from the title', async () => {
     const response = await owner.post('/games', { title: ' Röde Orm 2! ' });
-    const { id } = gameOf(response);
+    const { id } = readGame(response);
     expect(response).toEqual(
       ok({
         game: {
@@ -83,7 +83,7 @@ describe('create', () => {
       visibility: 'public',
       published: true,
     };
-    const game = gameOf(await owner.postJson('/games', fields));
+    const game = readGame(await owner.postJson('/games', fields));
     const { slug, visibility, ...shown } = fields;
     expect(game).toMatchObject({ ...shown, traits: ['can_be_bought'], published_at: expect.any(String) });
     expect(await stored(game.id)).toMatchObject({ slug, visibility });
@@ -171,7 +171,7 @@ describe('create', () => {
     ];
     expect(second.body).toEqual(first.body);
     expect(await sql(`SELECT count(*) FROM games WHERE title = 'Only once'`)).toEqual([{ count: 1 }]);
-    expect(await events(gameOf(first).id)).toHaveLength(1);
+    expect(await events(readGame(first).id)).toHaveLength(1);
   });
 });
 
@@ -180,7 +180,7 @@ describe('update', () => {
     const game = await make.game({ owner, admins: [admin], short_text: 'Old', min_price: 100 });
     const response = await admin.postJson(`/games/${game.id}`, { title: 'New', cover_url: null });
     expect(response).toEqual(await owner.post(`/games/${game.id}`));
-    expect(gameOf(response)).toMatchObject({ title: 'New', short_text: 'Old', min_price: 100 });
+    expect(readGame(response)).toMatchObject({ title: 'New', short_text: 'Old', min_price: 100 });
     expect(await stored(game.id)).toMatchObject({ slug: game.slug, visibility: 'public' });
     expect(await events(game.id)).toEqual([
       { event: 'game.updated', user_id: admin.id, details: { fields: ['title', 'cover_url'] } },
@@ -192,7 +192,7 @@ describe('update', () => {
     const texts = { short_text: 'Text', cover_url: 'https://example.com/1.png' };
     const game = await make.game({ owner, ...texts });
     expect(
-      gameOf(await owner.postJson(`/games/${game.id}`, { short_text: null, cover_url: '' })),
+      readGame(await owner.postJson(`/games/${game.id}`, { short_text: null, cover_url: '' })),
     ).toMatchObject({
       short_text: null,
       cover_url: null,
@@ -201,13 +201,13 @@ describe('update', () => {
 
   test('publishing sets the time once; a game can be unpublished', async () => {
     const game = await make.game({ owner, published_at: null });
-    const published = gameOf(await owner.post(`/games/${game.id}`, { published: true }));
+    const published = readGame(await owner.post(`/games/${game.id}`, { published: true }));
     expect(published).toMatchObject({ published: true, published_at: expect.any(String) });
     await sql(`UPDATE games SET published_at = '2020-01-01' WHERE id = $1`, [game.id]);
-    expect(gameOf(await owner.post(`/games/${game.id}`, { published: true })).published_at).toBe(
+    expect(readGame(await owner.post(`/games/${game.id}`, { published: true })).published_at).toBe(
       '2020-01-01T00:00:00Z',
     );
-    expect(gameOf(await owner.post(`/games/${game.id}`, { published: false }))).toMatchObject({
+    expect(readGame(await owner.post(`/games/${game.id}`, { published: false }))).toMatchObject({
       published: false,
       published_at: null,
     });
@@ -216,7 +216,7 @@ describe('update', () => {
   test('a price adds the trait of games that can be bought, which stays', async () => {
     const game = await make.game({ owner, traits: '{p_linux}' });
     const traits = async (min_price: number) =>
-      (gameOf(await owner.post(`/games/${game.id}`, { min_price })) as unknown as { traits: string[] })
+      (readGame(await owner.post(`/games/${game.id}`, { min_price })) as unknown as { traits: string[] })
         .traits;
     expect(await traits(0)).toEqual(['p_linux']);
     expect(await traits(500)).toEqual(['p_linux', 'can_be_bought']);
@@ -229,7 +229,7 @@ describe('update', () => {
       failure(400, 'slug is taken by another game'),
     );
     const response = await owner.post(`/games/${game.id}`, { slug: 'new-slug' });
-    expect(gameOf(response).url).toBe(`https://${owner.username}.gamewharf.example/new-slug`);
+    expect(readGame(response).url).toBe(`https://${owner.username}.gamewharf.example/new-slug`);
   });
 
   test('a blank title is rejected; a title can’t be cleared', async () => {
@@ -237,7 +237,7 @@ describe('update', () => {
     expect(await owner.post(`/games/${game.id}`, { title: ' ' })).toEqual(
       failure(400, 'title must not be blank'),
     );
-    expect(gameOf(await owner.postJson(`/games/${game.id}`, { title: null })).title).toBe(game.title);
+    expect(readGame(await owner.postJson(`/games/${game.id}`, { title: null })).title).toBe(game.title);
   });
 
   test('a game that the caller can’t edit is the 404 of one that doesn’t exist', async () => {

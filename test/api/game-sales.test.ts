@@ -9,7 +9,7 @@ const store = useGame();
 
 const ask = (query: Record<string, unknown> = {}, who = store.owner) =>
   who.get(`/games/${store.game.id}/sales`, query);
-async function idsOf(query: Record<string, unknown> = {}): Promise<number[]> {
+async function listSaleIds(query: Record<string, unknown> = {}): Promise<number[]> {
   const { status, body } = await ask(query);
   expect(status).toBe(200);
   return (body as { sales: { id: number }[] }).sales.map(({ id }) => id);
@@ -155,7 +155,7 @@ test('lists a purchase only once it is paid', async () => {
   await make.purchase({ games: [await make.game({ owner: store.owner })] });
   expect(await ask()).toEqual(none);
   await sql(`UPDATE purchases SET status = 'complete' WHERE id = $1`, [purchase.id]);
-  expect(await idsOf()).toEqual([purchase.id]);
+  expect(await listSaleIds()).toEqual([purchase.id]);
   await sql(`UPDATE purchases SET status = 'failed' WHERE id = $1`, [purchase.id]);
   expect(await ask()).toEqual(none);
 });
@@ -167,17 +167,19 @@ test('lists sales newest first, by page, since a time', async () => {
   const latest = await make.purchase({ games: [store.game], created_at: '2025-01-01T00:00:00Z' });
   const earliest = await make.purchase({ games: [store.game], created_at: '2023-01-01T00:00:00Z' });
   const all = [latest.id, twin.id, first.id, earliest.id];
-  expect(await idsOf()).toEqual(all);
-  expect(await idsOf({ per_page: 3 })).toEqual(all.slice(0, 3));
+  expect(await listSaleIds()).toEqual(all);
+  expect(await listSaleIds({ per_page: 3 })).toEqual(all.slice(0, 3));
   expect(await ask({ per_page: 3, page: 2 })).toMatchObject(ok({ page: 2, per_page: 3, sales: [{}] }));
-  expect(await idsOf({ per_page: 3, page: 2 })).toEqual([earliest.id]);
-  expect(await idsOf({ page: 1_000_000 })).toEqual([]);
+  expect(await listSaleIds({ per_page: 3, page: 2 })).toEqual([earliest.id]);
+  expect(await listSaleIds({ page: 1_000_000 })).toEqual([]);
   // The time in a response, sent back as `since`, skips no sale.
-  expect(await idsOf({ since: '2024-01-01T00:00:00Z' })).toEqual(all.slice(0, 3));
-  expect(await idsOf({ since: '2024-01-01T02:00:01+02:00' })).toEqual([latest.id]);
-  expect(await idsOf({ since: '2023-12-31T22:00:00.25-02:00', per_page: 1, page: 3 })).toEqual([first.id]);
+  expect(await listSaleIds({ since: '2024-01-01T00:00:00Z' })).toEqual(all.slice(0, 3));
+  expect(await listSaleIds({ since: '2024-01-01T02:00:01+02:00' })).toEqual([latest.id]);
+  expect(await listSaleIds({ since: '2023-12-31T22:00:00.25-02:00', per_page: 1, page: 3 })).toEqual([
+    first.id,
+  ]);
   await sql(`UPDATE purchases SET created_at = '2026-01-01' WHERE id = $1`, [first.id]);
-  expect(await idsOf()).toEqual([first.id, latest.id, twin.id, earliest.id]);
+  expect(await listSaleIds()).toEqual([first.id, latest.id, twin.id, earliest.id]);
 });
 
 test('returns a page of 500 in slices, and one that ends within a slice', async () => {
@@ -195,8 +197,8 @@ test('returns a page of 500 in slices, and one that ends within a slice', async 
       [store.game.id],
     )
   ).map(({ id }) => id);
-  expect(await idsOf({ per_page: 500 })).toEqual(all.slice(0, 500));
-  expect(await idsOf({ per_page: 500, page: 2 })).toEqual(all.slice(500));
-  expect(await idsOf({ per_page: 150, page: 2 })).toEqual(all.slice(150, 300));
-  expect(await idsOf({ per_page: 100, page: 3 })).toEqual(all.slice(200, 300));
+  expect(await listSaleIds({ per_page: 500 })).toEqual(all.slice(0, 500));
+  expect(await listSaleIds({ per_page: 500, page: 2 })).toEqual(all.slice(500));
+  expect(await listSaleIds({ per_page: 150, page: 2 })).toEqual(all.slice(150, 300));
+  expect(await listSaleIds({ per_page: 100, page: 3 })).toEqual(all.slice(200, 300));
 });

@@ -13,10 +13,10 @@ import { make } from '../support/make';
 useOauth();
 
 const EVIL = 'evil.example';
-const issuerOf = async (base = baseUrl()) =>
+const fetchIssuer = async (base = baseUrl()) =>
   ((await (await fetch(`${base}/.well-known/oauth-authorization-server`)).json()) as { issuer: string })
     .issuer;
-const tokenOf = (app = theApp()) =>
+const issueToken = (app = theApp()) =>
   app.get(TokensService).issue({ user_id: 1, game_id: 1, scopes: [], api_key_id: null });
 
 /** A client that uses another host name. */
@@ -27,10 +27,10 @@ const askEvil = (method: string, path: string, body = '') =>
   );
 
 test('the issuer is the same in metadata, OAuth responses, JWTs and pages', async () => {
-  expect(await issuerOf()).toBe(baseUrl());
+  expect(await fetchIssuer()).toBe(baseUrl());
   const location = await authorize((await application()).codeRequest(pkce().code_challenge));
   expect(parseQuery(location).iss).toBe(baseUrl());
-  expect(decodeJwt((await tokenOf()).key)).toMatchObject({ iss: baseUrl(), aud: baseUrl() });
+  expect(decodeJwt((await issueToken()).key)).toMatchObject({ iss: baseUrl(), aud: baseUrl() });
   const home = await send('GET', '/developers', { headers: { accept: 'text/html' } });
   expect(home.text).toContain(`curl ${baseUrl()}/`);
 });
@@ -51,11 +51,11 @@ test('the issuer does not depend on the Host header', async () => {
 test('the issuer is PUBLIC_URL if set, with JWT_ISSUER for JWTs only', async () => {
   const PUBLIC_URL = 'https://api.store.example';
   const one = await openApp({ PUBLIC_URL: `${PUBLIC_URL}/` });
-  expect(await issuerOf(await one.getUrl())).toBe(PUBLIC_URL);
-  expect(decodeJwt((await tokenOf(one)).key).iss).toBe(PUBLIC_URL);
+  expect(await fetchIssuer(await one.getUrl())).toBe(PUBLIC_URL);
+  expect(decodeJwt((await issueToken(one)).key).iss).toBe(PUBLIC_URL);
   const other = await openApp({ PUBLIC_URL, JWT_ISSUER: 'wharf' });
-  expect(await issuerOf(await other.getUrl())).toBe(PUBLIC_URL);
-  expect(decodeJwt((await tokenOf(other)).key).iss).toBe('wharf');
+  expect(await fetchIssuer(await other.getUrl())).toBe(PUBLIC_URL);
+  expect(decodeJwt((await issueToken(other)).key).iss).toBe('wharf');
 });
 
 test.each([
@@ -73,7 +73,7 @@ test('the issuer is printed by npm start', async () => {
   const server = new Server();
   await server.start(() => settings);
   const [address] = /http:\S+/.exec(String(printed.mock.calls[0]![0]))!;
-  const issuer = await issuerOf(address);
+  const issuer = await fetchIssuer(address);
   const game = await make.game({ owner: user });
   const launched = await fetch(`${address}/credentials/subkey`, {
     method: 'POST',

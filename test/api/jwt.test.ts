@@ -468,9 +468,9 @@ describe('signing keys', () => {
       .get(TokensService)
       .issue({ user_id, game_id: 1, scopes: ['profile:me'], api_key_id: null })
       .then(({ key }) => key);
-  const kidsOf = async (app: NestExpressApplication) =>
+  const publishedKids = async (app: NestExpressApplication) =>
     (await app.get(SigningKeysService).published()).map(({ kid }) => kid);
-  const kidOf = (token: string) => decodeProtectedHeader(token).kid;
+  const readKid = (token: string) => decodeProtectedHeader(token).kid;
 
   // This block manages its own keys.
   beforeEach(async () => {
@@ -482,7 +482,7 @@ describe('signing keys', () => {
   test('are created once when replicas start together on an empty store', async () => {
     await sql('DELETE FROM signing_keys');
     const replicas = await Promise.all([1, 2, 3].map(() => replica()));
-    const kids = await Promise.all(replicas.map(kidsOf));
+    const kids = await Promise.all(replicas.map(publishedKids));
     expect(new Set(kids.flat()).size).toBe(1);
     expect(await sql('SELECT kid FROM signing_keys')).toHaveLength(1);
     await Promise.all(replicas.map((app) => app.close()));
@@ -505,30 +505,30 @@ describe('signing keys', () => {
     const { owner } = await actors();
     const old = await issue(theApp(), owner.id);
     const next = await signingKeys().rotate();
-    expect((await published()).map(({ kid }) => kid)).toEqual([kidOf(old), next.kid]);
+    expect((await published()).map(({ kid }) => kid)).toEqual([readKid(old), next.kid]);
     expect(next.signs_from - theClock().now() / 1000).toBeGreaterThan(590);
-    expect(kidOf(await issue(theApp(), owner.id))).toBe(kidOf(old));
+    expect(readKid(await issue(theApp(), owner.id))).toBe(readKid(old));
 
     // Ten minutes later.
     await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '601 seconds'`);
     const later = await replica();
-    expect(kidOf(await issue(later, owner.id))).toBe(next.kid);
+    expect(readKid(await issue(later, owner.id))).toBe(next.kid);
     expect(await statusAt(later, old)).toBe(200);
     await later.close();
 
     // The last token of the old key has expired, even with the clock tolerance.
     await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '3690 seconds'`);
     const still = await replica();
-    expect(await kidsOf(still)).toHaveLength(2);
+    expect(await publishedKids(still)).toHaveLength(2);
     await still.close();
     await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '41 seconds'`);
     const last = await replica();
-    expect(await kidsOf(last)).toEqual([next.kid]);
-    expect(await statusAt(last, await forge({ sub: owner.id, header: { kid: kidOf(old) } }))).toBe(401);
+    expect(await publishedKids(last)).toEqual([next.kid]);
+    expect(await statusAt(last, await forge({ sub: owner.id, header: { kid: readKid(old) } }))).toBe(401);
     expect(await statusAt(last, old)).toBe(401);
     await last.get(SigningKeysService).rotate();
     expect((await sql<{ kid: string }>('SELECT kid FROM signing_keys')).map(({ kid }) => kid)).not.toContain(
-      kidOf(old),
+      readKid(old),
     );
     await last.close();
   });
@@ -556,7 +556,7 @@ describe('signing keys', () => {
         await Promise.all(tokens.flatMap((token) => [statusAt(here, token), statusAt(there, token)])),
       ).toEqual(tokens.flatMap(() => [200, 200]));
     }
-    expect(new Set(tokens.map(kidOf)).size).toBeGreaterThanOrEqual(5);
+    expect(new Set(tokens.map(readKid)).size).toBeGreaterThanOrEqual(5);
     await other.close();
   });
 
@@ -572,11 +572,11 @@ describe('signing keys', () => {
   test('revoke their tokens when revoked, and another key signs', async () => {
     const { owner } = await actors();
     const token = await issue(theApp(), owner.id);
-    await signingKeys().revoke(kidOf(token)!);
+    await signingKeys().revoke(readKid(token)!);
     theApp().get(CredentialCache).forgetAll();
     expect(await info(token)).toEqual(invalid);
     const next = await issue(theApp(), owner.id);
-    expect(kidOf(next)).not.toBe(kidOf(token));
+    expect(readKid(next)).not.toBe(readKid(token));
     expect((await info(next)).status).toBe(200);
     await expect(signingKeys().revoke('nonsense')).rejects.toThrow("Signing key nonsense doesn't exist.");
   });
@@ -600,15 +600,15 @@ describe('signing keys', () => {
   test('are reloaded every ten seconds to see changes of other replicas', async () => {
     const timers = jest.spyOn(globalThis, 'setInterval');
     const other = await replica();
-    await kidsOf(other);
-    await kidsOf(other);
+    await publishedKids(other);
+    await publishedKids(other);
     const reloads = timers.mock.calls.filter(([, every]) => every === 10_000);
     timers.mockRestore();
     const next = await signingKeys().rotate({ at_once: true });
-    expect(await kidsOf(other)).not.toContain(next.kid);
+    expect(await publishedKids(other)).not.toContain(next.kid);
     expect(reloads).toHaveLength(1);
     for (const [reload] of reloads) reload();
-    await until(async () => (await kidsOf(other)).includes(next.kid));
+    await until(async () => (await publishedKids(other)).includes(next.kid));
     await other.close();
   });
 
@@ -638,10 +638,10 @@ describe('signing keys', () => {
     theClock().stop();
     // The lifetime of a token, and the differences between clocks and replicas.
     theClock().advance((3600 + 120) * 1000);
-    expect(await kidsOf(theApp())).toEqual([old!.kid, next.kid]);
+    expect(await publishedKids(theApp())).toEqual([old!.kid, next.kid]);
     expect(await signingKeys().verifier(old!.kid)).toBeDefined();
     theClock().advance(20_000);
-    expect(await kidsOf(theApp())).toEqual([next.kid]);
+    expect(await publishedKids(theApp())).toEqual([next.kid]);
     expect(await signingKeys().verifier(old!.kid)).toBeUndefined();
   });
 
@@ -658,10 +658,10 @@ describe('signing keys', () => {
   test('are loaded for the next token if they could not be loaded at first', async () => {
     const other = await replica();
     await sql('ALTER TABLE signing_keys RENAME TO away');
-    const failed = await kidsOf(other).catch((error: Error) => error.message);
+    const failed = await publishedKids(other).catch((error: Error) => error.message);
     await sql('ALTER TABLE away RENAME TO signing_keys');
     expect(failed).toContain('signing_keys');
-    expect(await kidsOf(other)).toHaveLength(1);
+    expect(await publishedKids(other)).toHaveLength(1);
     await other.close();
   });
 
@@ -678,13 +678,13 @@ describe('signing keys', () => {
     const [before] = await sql<{ kid: string; private_key: Buffer }>('SELECT * FROM signing_keys');
     const next = 'another pepper, which came in after the first';
     const rotated = await replica({ API_KEY_PEPPER: next, API_KEY_PEPPER_PREVIOUS: PEPPER });
-    expect(kidOf(await issue(rotated, owner.id))).toBe(before!.kid);
+    expect(readKid(await issue(rotated, owner.id))).toBe(before!.kid);
     await rotated.close();
     const alone = await replica({ API_KEY_PEPPER: next });
-    expect(kidOf(await issue(alone, owner.id))).toBe(before!.kid);
+    expect(readKid(await issue(alone, owner.id))).toBe(before!.kid);
     await alone.close();
     const wrong = await replica({ API_KEY_PEPPER: 'a pepper that nothing was ever sealed under' });
-    expect(await kidsOf(wrong)).toEqual([before!.kid]);
+    expect(await publishedKids(wrong)).toEqual([before!.kid]);
     await expect(issue(wrong, owner.id)).rejects.toThrow('is encrypted with a pepper that isn’t configured');
     const requirePepper = (on: NestExpressApplication) => on.get(SigningKeysService).requirePepper();
     await expect(requirePepper(wrong)).rejects.toThrow('were created with another API_KEY_PEPPER');
@@ -711,13 +711,15 @@ describe('signing keys', () => {
     const after = await replica({ SIGNING_KEYS: second + first });
     expect(await statusAt(after, old)).toBe(200);
     const young = await issue(after, owner.id);
-    expect(await kidsOf(after)).toEqual([kidOf(young), kidOf(old)]);
+    expect(await publishedKids(after)).toEqual([readKid(young), readKid(old)]);
     expect(await statusAt(before, young)).toBe(401);
     await expect(after.get(SigningKeysService).rotate()).rejects.toThrow(
       'The signing keys are set in SIGNING_KEYS',
     );
     // The app of this file, which has no such setting, may have created one meanwhile.
-    const stored = await sql('SELECT FROM signing_keys WHERE kid = ANY ($1)', [[kidOf(young), kidOf(old)]]);
+    const stored = await sql('SELECT FROM signing_keys WHERE kid = ANY ($1)', [
+      [readKid(young), readKid(old)],
+    ]);
     expect(stored).toEqual([]);
     await Promise.all([before.close(), after.close()]);
 

@@ -17,7 +17,7 @@ import { sql } from '../support/sql';
 
 // Larger than the buffers of a connection, so that the cut is in the middle.
 const CONTENT = randomBytes(8 * 2 ** 20);
-const md5Of = (content: Buffer) => createHash('md5').update(content).digest('hex');
+const md5Hex = (content: Buffer) => createHash('md5').update(content).digest('hex');
 const FILE_KEY = 'moon/a b+ø.zip';
 
 interface File {
@@ -99,14 +99,14 @@ class Program {
   /** Requests the redirect, follows it, and writes the response at the offset of the range. */
   async download(path: string, to: string, range?: [from: number, to: number | '']): Promise<number> {
     const more: Record<string, string> = range ? { range: `bytes=${range.join('-')}` } : {};
-    const response = await fetch(await this.locationOf(path, more), { headers: more });
+    const response = await fetch(await this.fetchLocation(path, more), { headers: more });
     const content = Buffer.from(await response.arrayBuffer());
     const file = await open(to, range ? 'r+' : 'w');
     await file.write(content, 0, content.length, range?.[0] ?? 0).finally(() => file.close());
     return response.status;
   }
 
-  async locationOf(path: string, headers: Record<string, string> = {}): Promise<string> {
+  async fetchLocation(path: string, headers: Record<string, string> = {}): Promise<string> {
     const { keyInUrls } = this.more;
     const { status, headers: received } =
       keyInUrls === undefined
@@ -180,7 +180,7 @@ async function cutDownload(location: string, to: string, after: number): Promise
 
 async function expectComplete(path: string, { size, md5_hash }: Pick<File, 'size' | 'md5_hash'>) {
   const content = await readFile(path);
-  expect([content.length, md5Of(content)]).toEqual([size, md5_hash]);
+  expect([content.length, md5Hex(content)]).toEqual([size, md5_hash]);
 }
 
 let folder = '';
@@ -219,7 +219,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     browser = await signInBrowser(player);
     game = await make.game({ owner, min_price: 500 });
     key = await make.downloadKey({ game, user_id: player.id, account_id: player.id });
-    const stored = { file_key: FILE_KEY, size: CONTENT.length, md5_hash: md5Of(CONTENT) };
+    const stored = { file_key: FILE_KEY, size: CONTENT.length, md5_hash: md5Hex(CONTENT) };
     upload = await make.upload({ game, traits: ['p_windows'], filename: 'møøn +1.zip', ...stored });
     build = await make.build({ game, user_version: '1.2.0', ...stored });
     await make.upload({ game, channel_name: 'windows', traits: ['p_windows'], position: 1 });
@@ -305,7 +305,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
       body: '',
     });
     const path = `/uploads/${hosted!.id}/download?download_key_id=${owned!.id}&uuid=${uuid}`;
-    await cutDownload(await tool.locationOf(path), onDisk('resumed.zip'), 1_000_000);
+    await cutDownload(await tool.fetchLocation(path), onDisk('resumed.zip'), 1_000_000);
     const { size } = await stat(onDisk('resumed.zip'));
     expect(size).toBeGreaterThanOrEqual(1_000_000);
     expect(size).toBeLessThan(hosted!.size);

@@ -255,7 +255,7 @@ describe('a whole redirect fragment as Authorization', () => {
 });
 
 /** The same fields in each content type that is read. */
-const BODIES: [type: string, bodyOf: (fields: Record<string, string>) => string][] = [
+const BODIES: [type: string, encode: (fields: Record<string, string>) => string][] = [
   ['application/x-www-form-urlencoded', (fields) => new URLSearchParams(fields).toString()],
   ['application/json', (fields) => JSON.stringify(fields)],
   [
@@ -268,12 +268,12 @@ const BODIES: [type: string, bodyOf: (fields: Record<string, string>) => string]
 ];
 
 describe('api_key in the body of a GET', () => {
-  test.each(BODIES)('%s', async (type, bodyOf) => {
+  test.each(BODIES)('%s', async (type, encode) => {
     const { owner } = await actors();
     const game = await make.game({ owner });
     const { key } = await make.downloadKey({ game });
     const asked = (path: string, fields: Record<string, string>) =>
-      both(path, { headers: { 'content-type': type }, body: bodyOf({ api_key: owner.key!, ...fields }) });
+      both(path, { headers: { 'content-type': type }, body: encode({ api_key: owner.key!, ...fields }) });
     for (const path of ['/profile', '/api/1/key/me']) {
       const { strict, lenient } = await asked(path, {});
       expect(strict).toEqual({ status: 401, body: errors('authentication required') });
@@ -365,12 +365,12 @@ describe('parameters in the body of a GET', () => {
     return { game, key, headers: bearer(owner) };
   }
 
-  test.each(BODIES)('%s', async (type, bodyOf) => {
+  test.each(BODIES)('%s', async (type, encode) => {
     const { game, key, headers } = await lookup();
     for (const path of [`/games/${game.id}/download_keys`, `/api/1/key/game/${game.id}/download_keys`]) {
       const { strict, lenient } = await both(path, {
         headers: { ...headers, 'content-type': type },
-        body: bodyOf({ download_key: key }),
+        body: encode({ download_key: key }),
       });
       expect(strict).toEqual({
         status: 400,

@@ -305,7 +305,7 @@ describe('the device grant', () => {
   });
 
   const WRONG = '/user/oauth/device?code=BBBB-BBBB';
-  const failuresOf = async ({ id }: Actor) =>
+  const countFailures = async ({ id }: Actor) =>
     (
       await sql<{ failures: number }>('SELECT failures FROM attempts WHERE subject = sha256($1::bytea)', [
         Buffer.from(`device code by ${id}`),
@@ -320,7 +320,7 @@ describe('the device grant', () => {
       expect((await attackerBrowser.get(WRONG)).status).toBe(404);
       const { user_code } = await client.device();
       expect((await attackerBrowser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(200);
-      expect(await failuresOf(attacker)).toBe(i + 1);
+      expect(await countFailures(attacker)).toBe(i + 1);
     }
     expect((await attackerBrowser.get(WRONG)).status).toBe(404);
     expect((await attackerBrowser.get(WRONG)).status).toBe(429);
@@ -344,7 +344,7 @@ describe('the device grant', () => {
     const statuses = (await attempts).map(({ status }) => status);
     // On a busy machine a counted attempt may fail with 503.
     expect(statuses.filter((status) => status === 404).length).toBeLessThanOrEqual(1);
-    expect(await failuresOf(attacker)).toBe(11);
+    expect(await countFailures(attacker)).toBe(11);
     expect(statuses.filter((status) => status !== 404 && status !== 503 && status !== 429)).toEqual([]);
   });
 
@@ -379,7 +379,7 @@ describe('the device grant', () => {
     await sql('ALTER TABLE oauth_device_requests RENAME TO away');
     for (let i = 0; i < 6; i++) expect((await attackerBrowser.get(WRONG)).status).toBe(500);
     await sql('ALTER TABLE away RENAME TO oauth_device_requests');
-    expect(await failuresOf(attacker)).toBe(1);
+    expect(await countFailures(attacker)).toBe(1);
     expect((await attackerBrowser.get(WRONG)).status).toBe(404);
   });
 

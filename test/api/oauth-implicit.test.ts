@@ -61,7 +61,7 @@ describe('response_type=token', () => {
 
   const tokenFor = async (client: OauthClient, by = browser) =>
     parseFragment(await authorize(client.tokenRequest(), by)).access_token!;
-  const liveKeysOf = (client: OauthClient) =>
+  const readLiveKeys = (client: OauthClient) =>
     sql(
       `SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id
        WHERE g.client_id = $1 AND k.expires_at IS NULL AND k.revoked_at IS NULL`,
@@ -94,7 +94,7 @@ describe('response_type=token', () => {
       );
       const good = await Promise.all(locations.map((one) => isAccepted(parseFragment(one).access_token!)));
       expect(good.filter(Boolean)).toHaveLength(1);
-      expect(await liveKeysOf(client)).toHaveLength(1);
+      expect(await readLiveKeys(client)).toHaveLength(1);
     }
   });
 
@@ -140,7 +140,7 @@ describe('response_type=token', () => {
     await client.codeFor();
     const { status } = await browser.get(authorizePath(client.tokenRequest()));
     expect(status).toBe(200);
-    expect(await liveKeysOf(client)).toEqual([]);
+    expect(await readLiveKeys(client)).toEqual([]);
     await browser.submit('/user/oauth', {}, 'Allow');
     expect(parseFragment(browser.page.location)).toHaveProperty('access_token');
     expect((await browser.get(authorizePath(client.tokenRequest()))).status).toBe(303);

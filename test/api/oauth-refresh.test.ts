@@ -87,7 +87,7 @@ describe('grant_type=refresh_token', () => {
     expect(responses[0]!.status).toBe(200);
   });
 
-  const rowsOf = (client: OauthClient) =>
+  const countRows = (client: OauthClient) =>
     sql(
       `SELECT count(t.used_at)::int AS used, count(*)::int AS tokens, count(k.id)::int AS keys,
               (SELECT count(*)::int FROM api_keys k WHERE k.grant_id = g.id) AS "allKeys"
@@ -101,7 +101,7 @@ describe('grant_type=refresh_token', () => {
     const first = await client.tokensFor();
     let last = first;
     for (let i = 0; i < 105; i++) last = (await client.refresh(last.refresh_token)).body as Tokens;
-    expect(await rowsOf(client)).toEqual([{ used: 101, tokens: 102, keys: 102, allKeys: 102 }]);
+    expect(await countRows(client)).toEqual([{ used: 101, tokens: 102, keys: 102, allKeys: 102 }]);
     expect(await isAccepted(last.access_token)).toBe(true);
     expect(await client.refresh(first.refresh_token)).toMatchObject(oauthError('invalid_grant'));
     expect(await isAccepted(last.access_token)).toBe(false);
@@ -118,9 +118,9 @@ describe('grant_type=refresh_token', () => {
       [client.id],
     );
     await (await application()).tokensFor();
-    expect(await rowsOf(client)).toEqual([{ used: 0, tokens: 1001, keys: 1, allKeys: 1 }]);
+    expect(await countRows(client)).toEqual([{ used: 0, tokens: 1001, keys: 1, allKeys: 1 }]);
     await client.tokensFor();
-    expect(await rowsOf(client)).toEqual([{ used: 0, tokens: 1000, keys: 1, allKeys: 1 }]);
+    expect(await countRows(client)).toEqual([{ used: 0, tokens: 1000, keys: 1, allKeys: 1 }]);
     expect(await client.refresh(refresh_token)).toMatchObject(oauthError('invalid_grant'));
   });
 

@@ -19,7 +19,7 @@ interface Media {
   examples?: Record<string, { value: unknown }>;
 }
 
-const examplesOf = ({ example, examples }: Media): unknown[] =>
+const exampleValues = ({ example, examples }: Media): unknown[] =>
   examples ? Object.values(examples).map(({ value }) => value) : [example];
 
 interface FormMedia extends Media {
@@ -144,7 +144,7 @@ describe('/openapi.json', () => {
       if (secured) expect([name, statuses.includes('400')]).toEqual([name, true]);
       const scope = operation.security?.[0]?.bearer?.[0];
       if (scope)
-        expect(examplesOf(operation.responses['403']!.content!['application/json']!)).toContainEqual({
+        expect(exampleValues(operation.responses['403']!.content!['application/json']!)).toContainEqual({
           errors: [`api key does not permit \`${scope}\``],
         });
       if (operation.requestBody)
@@ -178,7 +178,7 @@ describe('/openapi.json', () => {
       }
       for (const [status, { content }] of Object.entries(operation.responses))
         for (const media of Object.values(content ?? {}))
-          for (const example of examplesOf(media)) {
+          for (const example of exampleValues(media)) {
             expect([name, status, example]).not.toEqual([name, status, undefined]);
             fits(media.schema, example, `${name} ${status}`);
           }
@@ -214,7 +214,7 @@ describe('/openapi.json', () => {
 
 describe('input of client generators', () => {
   const operation = (name: string) => operations().find((one) => one.name === name)!.operation;
-  const schemaOf = (name: string) => {
+  const responseSchema = (name: string) => {
     const { $ref } = operation(name).responses['200']!.content!['application/json']!.schema as {
       $ref: string;
     };
@@ -229,13 +229,13 @@ describe('input of client generators', () => {
       (name) => 'has_game' in ((schemas[name]!.properties ?? {}) as Json),
     );
     expect(having).toEqual(['ListedCollectionResponse']);
-    expect(JSON.stringify(schemaOf('GET /profile/collections'))).toContain('ListedCollectionResponse');
+    expect(JSON.stringify(responseSchema('GET /profile/collections'))).toContain('ListedCollectionResponse');
     for (const name of [
       'GET /collections/{collection_id}',
       'POST /collections',
       'POST /collections/{collection_id}',
     ])
-      expect(JSON.stringify(schemaOf(name))).toContain('/CollectionResponse');
+      expect(JSON.stringify(responseSchema(name))).toContain('/CollectionResponse');
   });
 
   test('sends a list of IDs as one JSON text in a form and as one part in a multipart body', () => {
@@ -456,7 +456,7 @@ describe('/operator/openapi.json', () => {
 describe('/docs', () => {
   const AUTHORIZED = { authorization: `Bearer ${OPERATOR_TOKEN}` };
   /** Path of the endpoints that the page loads. */
-  const sourceOf = (page: string) => /data-source="([^"]+)"/.exec(page)![1]!;
+  const readDataSource = (page: string) => /data-source="([^"]+)"/.exec(page)![1]!;
 
   test.each(['/docs', '/docs/operator'])(
     'serves %s without external resources and only with its own scripts',
@@ -474,7 +474,7 @@ describe('/docs', () => {
       expect(html).not.toMatch(/<script(?![^>]*src=)|\son\w+=|style=|javascript:/);
       const addresses = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, to]) => to!);
       expect(addresses.filter((to) => !to.startsWith('/'))).toEqual([]);
-      for (const to of [...addresses, sourceOf(html)]) {
+      for (const to of [...addresses, readDataSource(html)]) {
         const headers = { ...AUTHORIZED, accept: 'text/html, */*' };
         expect([to, (await fetch(baseUrl() + to, { headers })).status]).toEqual([to, 200]);
       }
@@ -482,7 +482,7 @@ describe('/docs', () => {
   );
 
   test('loads the endpoints from a file that browsers cache', async () => {
-    const source = sourceOf(await (await fetch(`${baseUrl()}/docs`)).text());
+    const source = readDataSource(await (await fetch(`${baseUrl()}/docs`)).text());
     expect(source).toMatch(/^\/assets\/reference-[0-9a-f]{12}\.html$/);
     const first = await fetch(baseUrl() + source);
     expect(Object.fromEntries(first.headers)).toMatchObject({
@@ -510,11 +510,11 @@ describe('/docs', () => {
     expect(text).toContain('<span class="who">reader</span>');
     expect(text.length).toBeLessThan(40_000);
     expect(headers.get('cache-control')).toBe('no-store');
-    expect(sourceOf(text)).toBe(sourceOf(await (await fetch(`${baseUrl()}/docs`)).text()));
+    expect(readDataSource(text)).toBe(readDataSource(await (await fetch(`${baseUrl()}/docs`)).text()));
   });
 
   test('shows operator endpoints only with an operator token', async () => {
-    const source = sourceOf(await (await fetch(`${baseUrl()}/docs/operator`)).text());
+    const source = readDataSource(await (await fetch(`${baseUrl()}/docs/operator`)).text());
     expect(await send('GET', source)).toMatchObject(failure(401, 'authentication required'));
     const { key } = await make.user();
     const headers = { authorization: `Bearer ${key}` };
@@ -525,7 +525,7 @@ describe('/docs', () => {
   });
 
   test('describes each field and whether it can be null', async () => {
-    const source = sourceOf(await (await fetch(`${baseUrl()}/docs`)).text());
+    const source = readDataSource(await (await fetch(`${baseUrl()}/docs`)).text());
     const html = await (await fetch(baseUrl() + source)).text();
     const words = (markup = '') => markup.replace(/<[^>]*>/g, ' ').trim();
     const cells = [...html.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row]) => ({

@@ -196,7 +196,7 @@ describe('GET /games/GAME_ID/ownership', () => {
   });
 
   describe('?proof=true', () => {
-    const proofOf = async (actor: Actor, game: { id: number }) => {
+    const fetchProof = async (actor: Actor, game: { id: number }) => {
       const { status, body } = await actor.get(`/games/${game.id}/ownership`, { proof: true });
       expect(status).toBe(200);
       return (body as { proof?: string }).proof;
@@ -210,7 +210,7 @@ describe('GET /games/GAME_ID/ownership', () => {
       expect(await player.get(`/games/${game.id}/ownership`, { proof: 'x' })).toEqual(
         failure(400, 'proof must be a boolean'),
       );
-      const proof = (await proofOf(player, game))!;
+      const proof = (await fetchProof(player, game))!;
       const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', baseUrl()));
       const { payload, protectedHeader } = await jwtVerify(proof, keys, {
         typ: 'ownership+jwt',
@@ -241,23 +241,23 @@ describe('GET /games/GAME_ID/ownership', () => {
     test.each(WAYS)('%s: says why the user owns the game', async (way, owned, held, come) => {
       const game = await make.game({ owner });
       await come(game);
-      const proof = await proofOf(player, game);
+      const proof = await fetchProof(player, game);
       const via = way === 'being an admin' ? 'editor' : held ? 'key' : 'purchase';
       expect(proof && decodeJwt(proof).via).toBe(owned ? via : undefined);
     });
 
     test('names the purchase before the key, and the key before the right to edit', async () => {
       const game = await make.game({ owner: player });
-      expect(decodeJwt((await proofOf(player, game))!).via).toBe('editor');
+      expect(decodeJwt((await fetchProof(player, game))!).via).toBe('editor');
       await make.downloadKey({ game, user_id: player.id });
-      expect(decodeJwt((await proofOf(player, game))!).via).toBe('key');
+      expect(decodeJwt((await fetchProof(player, game))!).via).toBe('key');
       await make.purchase({ games: [game], user_id: player.id });
-      expect(decodeJwt((await proofOf(player, game))!).via).toBe('purchase');
+      expect(decodeJwt((await fetchProof(player, game))!).via).toBe('purchase');
     });
 
     test('is not a credential, even for a store whose audience is a number', async () => {
       const game = await make.game({ owner: player });
-      const proof = (await proofOf(player, game))!;
+      const proof = (await fetchProof(player, game))!;
       const invalid = failure(401, 'invalid token');
       expect(await anonymous.with(proof).get('/credentials/info')).toEqual(invalid);
       expect(await owns(anonymous.with(proof), game)).toEqual(invalid);
@@ -298,7 +298,7 @@ describe('GET /games/GAME_ID/ownership', () => {
   });
 });
 
-const gameOf = (game: Game, user: Actor) => ({
+const expectedGame = (game: Game, user: Actor) => ({
   id: game.id,
   title: game.title,
   short_text: null,
@@ -320,8 +320,8 @@ const gameOf = (game: Game, user: Actor) => ({
   },
 });
 
-const legacyGameOf = (game: Game, user: Actor) => {
-  const { classification: _1, traits: _2, ...rest } = gameOf(game, user);
+const expectedLegacyGame = (game: Game, user: Actor) => {
+  const { classification: _1, traits: _2, ...rest } = expectedGame(game, user);
   return {
     ...rest,
     p_android: false,
@@ -339,8 +339,10 @@ const newGame = (fields: object = {}) =>
 describe('GET /games/GAME_ID', () => {
   test('returns the game with its user, in the current and the legacy API', async () => {
     const game = await newGame();
-    expect(await player.get(`/games/${game.id}`)).toEqual(ok({ game: gameOf(game, owner) }));
-    expect(await player.get(`/api/1/key/game/${game.id}`)).toEqual(ok({ game: legacyGameOf(game, owner) }));
+    expect(await player.get(`/games/${game.id}`)).toEqual(ok({ game: expectedGame(game, owner) }));
+    expect(await player.get(`/api/1/key/game/${game.id}`)).toEqual(
+      ok({ game: expectedLegacyGame(game, owner) }),
+    );
   });
 
   test('requires that the caller can view the game', async () => {
@@ -379,7 +381,7 @@ describe('GET /profile/owned-keys', () => {
       created_at,
       updated_at: key === bought ? at(5) : created_at,
       downloads,
-      game: gameOf(game, owner),
+      game: expectedGame(game, owner),
     });
     const owned_keys = [
       entry(claimed, null, at(3), 7),
@@ -397,7 +399,7 @@ describe('GET /profile/owned-keys', () => {
       ...one,
       created_at: one.created_at.replace('T', ' ').replace('Z', ''),
       updated_at: one.updated_at.replace('T', ' ').replace('Z', ''),
-      game: legacyGameOf(game, owner),
+      game: expectedLegacyGame(game, owner),
     }));
     expect(await user.get('/api/1/key/my-owned-keys')).toEqual(
       ok({ page: 1, per_page: 50, owned_keys: legacy }),

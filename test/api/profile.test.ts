@@ -15,7 +15,8 @@ interface Game extends Record<string, unknown> {
   id: number;
 }
 
-const gamesOf = async (actor: Actor) => ((await actor.get('/profile/games')).body as { games: Game[] }).games;
+const listGames = async (actor: Actor) =>
+  ((await actor.get('/profile/games')).body as { games: Game[] }).games;
 const earn = (game: { id: number }, currency: string, amount: number) =>
   sql('INSERT INTO game_earnings (game_id, currency, amount) VALUES ($1, $2, $3)', [
     game.id,
@@ -110,7 +111,7 @@ describe('GET /profile/games', () => {
     const fields =
       'id title short_text url cover_url type classification traits published published_at created_at min_price ' +
       'views_count downloads_count purchases_count earnings';
-    const [game] = await gamesOf(owner);
+    const [game] = await listGames(owner);
     expect(Object.keys(game!).filter((field) => fields.split(' ').includes(field))).toEqual(
       fields.split(' '),
     );
@@ -170,7 +171,7 @@ describe('GET /profile/games', () => {
   test('returns a draft without sales or publication date', async () => {
     const owner = await make.user();
     await make.game({ owner, published_at: null, visibility: 'private' });
-    expect(await gamesOf(owner)).toEqual([
+    expect(await listGames(owner)).toEqual([
       expect.objectContaining({
         published: false,
         published_at: null,
@@ -199,18 +200,18 @@ describe('GET /profile/games', () => {
       await make.game({ owner, created_at: '2021-01-01T00:00:00Z', admins: [admin] }),
       await make.game({ owner, created_at: '2021-01-01T00:00:00Z', admins: [admin], visibility: 'private' }),
     ];
-    expect((await gamesOf(admin)).map(({ id }) => id)).toEqual([mine.id, twins[1]!.id, twins[0]!.id]);
-    expect((await gamesOf(owner)).map(({ id }) => id)).toEqual([twins[1]!.id, twins[0]!.id, old.id]);
-    const [first] = await gamesOf(admin);
+    expect((await listGames(admin)).map(({ id }) => id)).toEqual([mine.id, twins[1]!.id, twins[0]!.id]);
+    expect((await listGames(owner)).map(({ id }) => id)).toEqual([twins[1]!.id, twins[0]!.id, old.id]);
+    const [first] = await listGames(admin);
     expect(first!.url).toBe(`https://${admin.username}.gamewharf.example/${mine.slug}`);
-    expect((await gamesOf(admin))[1]!.url).toContain(`https://${owner.username}.`);
+    expect((await listGames(admin))[1]!.url).toContain(`https://${owner.username}.`);
   });
 
   test('updates the URL of a game when its owner is renamed', async () => {
     const owner = await make.user();
     const { slug } = await make.game({ owner });
     await sql(`UPDATE users SET username = 'another-' || id WHERE id = $1`, [owner.id]);
-    expect((await gamesOf(owner)).map(({ url }) => url)).toEqual([
+    expect((await listGames(owner)).map(({ url }) => url)).toEqual([
       `https://another-${owner.id}.gamewharf.example/${slug}`,
     ]);
   });
@@ -219,7 +220,7 @@ describe('GET /profile/games', () => {
     const [before, after] = [await make.user(), await make.user()];
     const { id, slug } = await make.game({ owner: before });
     await sql('UPDATE games SET user_id = $2 WHERE id = $1', [id, after.id]);
-    expect((await gamesOf(after)).map(({ url }) => url)).toEqual([
+    expect((await listGames(after)).map(({ url }) => url)).toEqual([
       `https://${after.username}.gamewharf.example/${slug}`,
     ]);
   });
@@ -231,7 +232,7 @@ describe('GET /profile/games', () => {
     await untilBlocked();
     await renaming.commit();
     const { slug } = await made;
-    expect((await gamesOf(owner)).map(({ url }) => url)).toEqual([
+    expect((await listGames(owner)).map(({ url }) => url)).toEqual([
       `https://new-${owner.id}.gamewharf.example/${slug}`,
     ]);
   });
@@ -239,7 +240,7 @@ describe('GET /profile/games', () => {
   test('needs one statement for up to 25 games, and two for more', async () => {
     const owner = await make.user();
     const statements = (games: number) =>
-      statementsAfterCredential(async () => expect(await gamesOf(owner)).toHaveLength(games));
+      statementsAfterCredential(async () => expect(await listGames(owner)).toHaveLength(games));
     for (let i = 0; i < 25; i++) await earn(await make.game({ owner }), 'USD', i + 1);
     expect(await statements(25)).toEqual(['few_editable_games']);
     await make.game({ owner });
@@ -250,7 +251,7 @@ describe('GET /profile/games', () => {
     const owner = await make.user();
     const most = Number.MAX_SAFE_INTEGER;
     await earn(await make.game({ owner, views_count: most, id: most }), 'USD', most);
-    expect(await gamesOf(owner)).toEqual([
+    expect(await listGames(owner)).toEqual([
       expect.objectContaining({
         id: most,
         views_count: most,
@@ -288,7 +289,7 @@ describe('GET /profile/games', () => {
     const lines = records.map((record) => Buffer.from(`${JSON.stringify(record)}\n`));
     await importRecords(() => connectTo(settings), Readable.from(lines), { pepper: Buffer.from(PEPPER) });
     const seller = anonymous.with("the-seller's-key");
-    const sales = (await gamesOf(seller)).map(({ id, purchases_count, earnings }) => ({
+    const sales = (await listGames(seller)).map(({ id, purchases_count, earnings }) => ({
       id,
       purchases_count,
       earnings,

@@ -15,7 +15,7 @@ const look = (selector: Record<string, unknown>, who = store.owner) =>
   who.get(`/games/${store.game.id}/purchases`, selector);
 const none = ok({ purchases: [] });
 
-async function idsOf(selector: Record<string, unknown>): Promise<number[]> {
+async function listPurchaseIds(selector: Record<string, unknown>): Promise<number[]> {
   const { status, body } = await look(selector);
   expect(status).toBe(200);
   return (body as { purchases: { id: number }[] }).purchases.map(({ id }) => id);
@@ -96,7 +96,7 @@ test('lists only completed purchases of this game, newest first', async () => {
   for (const status of ['pending', 'failed', 'refunded'])
     await make.purchase({ games: [store.game], email, status });
   await make.purchase({ games: [await make.game({ owner: store.owner })], email });
-  expect(await idsOf({ email })).toEqual([latest.id, twin.id, first.id, earliest.id]);
+  expect(await listPurchaseIds({ email })).toEqual([latest.id, twin.id, first.id, earliest.id]);
 });
 
 test('does not include claimed keys', async () => {
@@ -120,10 +120,10 @@ test('finds by email all verified addresses of the account and its own purchases
     bought[email] = (await make.purchase({ games: [store.game], email })).id;
   const signedIn = (await make.purchase({ games: [store.game], email: address(), user_id: user.id })).id;
   const linked = [bought[one], bought[two], signedIn].toSorted((a, b) => b! - a!);
-  expect(await idsOf({ email: one })).toEqual(linked);
-  expect(await idsOf({ email: two.toUpperCase() })).toEqual(linked);
-  expect(await idsOf({ email: unproven })).toEqual([bought[unproven]]);
-  expect(await idsOf({ user_id: user.id })).toEqual(linked);
+  expect(await listPurchaseIds({ email: one })).toEqual(linked);
+  expect(await listPurchaseIds({ email: two.toUpperCase() })).toEqual(linked);
+  expect(await listPurchaseIds({ email: unproven })).toEqual([bought[unproven]]);
+  expect(await listPurchaseIds({ user_id: user.id })).toEqual(linked);
 });
 
 test('distinguishes the Kelvin sign from k in an email address', async () => {
@@ -133,7 +133,7 @@ test('distinguishes the Kelvin sign from k in an email address', async () => {
   const key = await make.downloadKey({ game: store.game, email: kelvin, purchase_id: id });
   expect(await look({ email: kate })).toEqual(none);
   expect(await look({ user_id: user.id })).toEqual(none);
-  expect(await idsOf({ email: kelvin })).toEqual([id]);
+  expect(await listPurchaseIds({ email: kelvin })).toEqual([id]);
   for (const selector of [{ email: kate }, { user_id: user.id }])
     expect(await store.owner.get(`/games/${store.game.id}/download_keys`, selector)).toEqual(
       failure(404, 'no download key found'),
@@ -148,8 +148,8 @@ test('lists a purchase once if it matches in several ways', async () => {
   const email = address();
   const user = await make.user({ emails: [{ email, verified: true }] });
   const { id } = await make.purchase({ games: [store.game], email, user_id: user.id });
-  expect(await idsOf({ email })).toEqual([id]);
-  expect(await idsOf({ user_id: user.id })).toEqual([id]);
+  expect(await listPurchaseIds({ email })).toEqual([id]);
+  expect(await listPurchaseIds({ user_id: user.id })).toEqual([id]);
 });
 
 test('finds a purchase only by its new buyer after its buyer changes', async () => {
@@ -161,8 +161,8 @@ test('finds a purchase only by its new buyer after its buyer changes', async () 
     store.stranger.id,
   ]);
   expect(await look({ email: before })).toEqual(none);
-  expect(await idsOf({ email: after })).toEqual([id]);
-  expect(await idsOf({ user_id: store.stranger.id })).toEqual([id]);
+  expect(await listPurchaseIds({ email: after })).toEqual([id]);
+  expect(await listPurchaseIds({ user_id: store.stranger.id })).toEqual([id]);
   await sql('UPDATE purchases SET user_id = NULL WHERE id = $1', [id]);
   expect(await look({ user_id: store.stranger.id })).toEqual(none);
 });
@@ -179,7 +179,7 @@ test('finds a purchase whose games are added while its buyer changes', async () 
   await change.commit();
   await inserted;
   expect(await look({ email: before })).toEqual(none);
-  expect(await idsOf({ email: after })).toEqual([id]);
+  expect(await listPurchaseIds({ email: after })).toEqual([id]);
 });
 
 test('returns nothing for an unknown or similar email address', async () => {
@@ -194,8 +194,8 @@ test('returns nothing for an unknown or similar email address', async () => {
 test('reads a space as an unescaped plus sign', async () => {
   const email = address().replace('@', '+a+b@');
   const { id } = await make.purchase({ games: [store.game], email });
-  expect(await idsOf({ email: email.replaceAll('+', ' ') })).toEqual([id]);
-  expect(await idsOf({ email })).toEqual([id]);
+  expect(await listPurchaseIds({ email: email.replaceAll('+', ' ') })).toEqual([id]);
+  expect(await listPurchaseIds({ email })).toEqual([id]);
 });
 
 test.each(['0', '4000000', '2147483648', '9007199254740993', '9223372036854775807'])(
@@ -227,7 +227,7 @@ test('needs one statement', async () => {
   const email = address();
   for (let i = 0; i < 5; i++) await make.purchase({ games: [store.game], email, purchase_type: 'bundle' });
   const statements = await statementsAfterCredential(async () => {
-    expect(await idsOf({ email })).toHaveLength(5);
+    expect(await listPurchaseIds({ email })).toHaveLength(5);
     await look({ user_id: store.stranger.id });
   });
   expect(statements).toEqual(['purchases_by_email', 'purchases_by_user']);

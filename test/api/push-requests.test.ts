@@ -26,12 +26,12 @@ const newTool = async () => {
   return { owner, stranger, game, target: `${owner.username}/${game.slug}`, tool };
 };
 
-const fileOf = (path: string, content: Buffer): [Container, Buffer[]] => [
+const singleFile = (path: string, content: Buffer): [Container, Buffer[]] => [
   { files: [{ path, mode: 0o644, size: content.length }], folders: [], links: [] },
   [content],
 ];
 
-async function filesOf(
+async function encodeBuildFiles(
   container: Container,
   contents: Buffer[],
   operations?: Operation[][],
@@ -45,8 +45,8 @@ async function filesOf(
 
 /** Each text has the same length, so that a parent has the same entries. */
 const small = (text: string, hasParent = false) => {
-  const [container, contents] = fileOf('game.txt', Buffer.from(text));
-  return filesOf(container, contents, undefined, hasParent ? container : EMPTY);
+  const [container, contents] = singleFile('game.txt', Buffer.from(text));
+  return encodeBuildFiles(container, contents, undefined, hasParent ? container : EMPTY);
 };
 
 test('channels are created with platforms from their name; builds count up', async () => {
@@ -264,17 +264,21 @@ describe('hostile files fail with a message, and nothing is stored', () => {
   ];
   const [plain] = container('a');
   test.each<[string, () => Promise<{ patch: Buffer; signature: Buffer }>, string]>([
-    ['a path out of the build', () => filesOf(...container('../a')), 'relative path'],
-    ['an absolute path', () => filesOf(...container('/etc/passwd')), 'relative path'],
-    ['a link out of the build', () => filesOf(link('a', '../../etc'), []), 'points outside'],
-    ['a path twice', () => filesOf(...container('a', 'a')), 'twice'],
-    ['paths that differ by case', () => filesOf(...container('a', 'A')), 'only by case'],
+    ['a path out of the build', () => encodeBuildFiles(...container('../a')), 'relative path'],
+    ['an absolute path', () => encodeBuildFiles(...container('/etc/passwd')), 'relative path'],
+    ['a link out of the build', () => encodeBuildFiles(link('a', '../../etc'), []), 'points outside'],
+    ['a path twice', () => encodeBuildFiles(...container('a', 'a')), 'twice'],
+    ['paths that differ by case', () => encodeBuildFiles(...container('a', 'A')), 'only by case'],
     [
       'blocks of a parent that it lacks',
-      () => filesOf(plain, [one], [[{ file: 0, block: 0, count: 1 }]]),
+      () => encodeBuildFiles(plain, [one], [[{ file: 0, block: 0, count: 1 }]]),
       'blocks',
     ],
-    ['other content', () => filesOf(plain, [one], [[{ data: Buffer.from('y') }]]), 'match the signature'],
+    [
+      'other content',
+      () => encodeBuildFiles(plain, [one], [[{ data: Buffer.from('y') }]]),
+      'match the signature',
+    ],
     ['no patch', async () => ({ ...(await small('1')), patch: Buffer.alloc(100, 7) }), 'is.{1,2}t a patch'],
   ])('%s', async (_, files, problem) => {
     const { tool, target } = await newTool();

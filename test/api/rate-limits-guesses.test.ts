@@ -35,13 +35,13 @@ const allAtOnce = <T>(n: number, work: (i: number) => Promise<T>) =>
 const count = (responses: { status: number }[], status: number) =>
   responses.filter((response) => response.status === status).length;
 
-const keysOf = (owner: Actor, n: number) => allAtOnce(n, () => make.key({ owner }));
+const makeKeys = (owner: Actor, n: number) => allAtOnce(n, () => make.key({ owner }));
 
 describe('all credentials of a user together', () => {
   test('are limited to three times the limit of one', async () => {
     await open({ RATE_LIMIT: 'credential=5/900s,address=100/900s' });
     const [user, stranger] = [await make.user(), await make.user()];
-    const keys = await keysOf(user, 6);
+    const keys = await makeKeys(user, 6);
     const responses = await allAtOnce(60, (i) => ask('/profile', { key: keys[i % 6] }));
     expect([count(responses, 200), count(responses, 429)]).toEqual([15, 45]);
     expect(await ask('/profile', { key: await make.key({ owner: user }) })).toEqual(tooMuch);
@@ -50,14 +50,14 @@ describe('all credentials of a user together', () => {
 
   test('are limited by a setting', async () => {
     await open({ RATE_LIMIT: 'credential=5/900s,user=7/900s,address=100/900s' });
-    const keys = await keysOf(await make.user(), 3);
+    const keys = await makeKeys(await make.user(), 3);
     const responses = await allAtOnce(30, (i) => ask('/profile', { key: keys[i % 3] }));
     expect(count(responses, 200)).toBe(7);
   });
 
   test('are not charged for requests beyond the limit of one credential', async () => {
     await open({ RATE_LIMIT: 'credential=2/900s,user=4/800s,address=100/900s' });
-    const [busy, other] = await keysOf(await make.user(), 2);
+    const [busy, other] = await makeKeys(await make.user(), 2);
     const responses = [];
     for (let i = 0; i < 10; i++) responses.push(await ask('/profile', { key: busy }));
     for (let i = 0; i < 2; i++) responses.push(await ask('/profile', { key: other }));
@@ -75,7 +75,7 @@ describe('all credentials of a user together', () => {
     const user = await make.user();
     const game = await make.game({ owner: user });
     const { key: found } = await make.downloadKey({ game });
-    const keys = await keysOf(user, 5);
+    const keys = await makeKeys(user, 5);
     const lookUp = (download_key: string, i: number) =>
       ask(`/games/${game.id}/download_keys?download_key=${download_key}`, { key: keys[i % 5] });
     for (let i = 0; i < 20; i++) expect((await lookUp(found, i)).status).toBe(200);
@@ -190,7 +190,7 @@ withRedis.describe('replicas share through Redis', () => {
   test('share the limit of all credentials of a user', async () => {
     await openTwo('credential=5/900s,user=7/900s,address=900/900s');
     await until(async () => {
-      const keys = await keysOf(await make.user(), 4);
+      const keys = await makeKeys(await make.user(), 4);
       const responses = await allAtOnce(20, (i) => ask('/profile', { key: keys[i % 4], at: urls[i % 2] }));
       return count(responses, 200) === 7;
     });

@@ -6,7 +6,11 @@ import { make } from '../support/make';
 useStore();
 
 /** The headers of a response as they were sent, including repeated ones. */
-function headOf(method: string, path: string, headers: Record<string, string> = {}): Promise<string[][]> {
+function fetchRawHeaders(
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<string[][]> {
   return new Promise((resolve, reject) => {
     request(new URL(path, baseUrl()), { method, headers, agent: false }, (res) => {
       res.resume();
@@ -49,7 +53,7 @@ describe.each<[string, string, string, [string, string][], Record<string, string
   let head: string[][];
   beforeAll(async () => {
     await make.user();
-    head = await headOf(method, path, headers);
+    head = await fetchRawHeaders(method, path, headers);
   });
 
   test('has each header once', () => {

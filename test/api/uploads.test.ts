@@ -361,9 +361,9 @@ describe('permissions to download', () => {
       const key = await make.key({ owner: player, scopes: [scope] });
       expect(await player.with(key).get(path)).toMatchObject({ status });
     }
-    const jwtOf = (game_id: number) => forge({ sub: player.id, scope: 'game:view', claims: { game_id } });
-    expect(await player.with(await jwtOf(game.id)).get(path)).toMatchObject({ status: 200 });
-    expect(await player.with(await jwtOf(game.id + 1)).get(path)).toEqual(failure(404, 'invalid game'));
+    const forgeJwt = (game_id: number) => forge({ sub: player.id, scope: 'game:view', claims: { game_id } });
+    expect(await player.with(await forgeJwt(game.id)).get(path)).toMatchObject({ status: 200 });
+    expect(await player.with(await forgeJwt(game.id + 1)).get(path)).toEqual(failure(404, 'invalid game'));
   });
 });
 

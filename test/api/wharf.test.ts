@@ -295,7 +295,7 @@ describe('HTTP caching', () => {
   });
 });
 
-const headersOf = ({ headers }: { headers: Headers }) =>
+const stableHeaders = ({ headers }: { headers: Headers }) =>
   Object.fromEntries(
     [...headers].filter(([name]) => !/^(date|x-request-id|x-ratelimit-(remaining|reset))$/.test(name)),
   );
@@ -313,7 +313,7 @@ describe('repeated requests', () => {
       };
       const [first, second] = [await ask(), await ask()];
       expect([second.response.status, second.text]).toEqual([200, '{"latest":"2.0"}']);
-      expect(headersOf(second.response)).toEqual(headersOf(first.response));
+      expect(stableHeaders(second.response)).toEqual(stableHeaders(first.response));
       const left = [first, second].map(({ response }) =>
         Number(response.headers.get('x-ratelimit-remaining')),
       );
