@@ -37,7 +37,7 @@ const files = (readdirSync(src, { recursive: true }) as string[]).filter(
 const rank = new Map(ORDER.flatMap((group, i) => group.map((folder) => [folder, i] as const)));
 
 /** The imported files, without `.ts`. */
-const importsOf = (path: string): string[] =>
+const readImports = (path: string): string[] =>
   [...readFileSync(path, 'utf8').matchAll(/(?:from|import|require)\s*\(?\s*'(\.[^']+)'/g)].map(([, to]) =>
     join(dirname(path), to!),
   );
@@ -63,7 +63,7 @@ function allowed(file: string, imported: string): boolean {
 test.each(files.filter((file) => rank.has(position(file))))(
   '%s imports only from folders before it',
   (file) => {
-    const wrong = importsOf(join(src, file))
+    const wrong = readImports(join(src, file))
       .map((to) => relative(src, to))
       .filter((to) => to.includes(sep) && !allowed(file, to));
     expect(wrong).toEqual([]);
@@ -75,7 +75,7 @@ function foldersIn(folder: string): Map<string, string[]> {
   const inside = files.filter((file) => file.startsWith(`${folder}/`)).map((file) => relative(folder, file));
   const graph = new Map<string, string[]>();
   for (const file of inside.filter((file) => file.includes(sep))) {
-    const imported = importsOf(join(src, folder, file))
+    const imported = readImports(join(src, folder, file))
       .map((to) => relative(join(src, folder), to))
       .filter((to) => to.includes(sep) && !to.startsWith('..') && top(to) !== top(file));
     graph.set(top(file), [...(graph.get(top(file)) ?? []), ...imported.map(top)]);
@@ -99,14 +99,14 @@ test.each(Object.entries(INSIDE))('the folders in %s import only from those befo
 test('no folders inside another import each other', () => {
   const parents = [...new Set(files.map(dirname))].filter((folder) => folder !== '.');
   const cycles = parents.flatMap((folder) =>
-    cyclesOf(foldersIn(folder)).map((cycle) => `${folder}: ${cycle.join(', ')}`),
+    findCycles(foldersIn(folder)).map((cycle) => `${folder}: ${cycle.join(', ')}`),
   );
   expect(cycles).toEqual([]);
   expect(foldersIn('platform').size).toBeGreaterThan(5);
 });
 
 /** The files that import each other, directly or not, as one list per cycle. */
-function cyclesOf(graph: Map<string, string[]>): string[][] {
+function findCycles(graph: Map<string, string[]>): string[][] {
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();
   const stack: string[] = [];
@@ -128,13 +128,13 @@ function cyclesOf(graph: Map<string, string[]>): string[][] {
 }
 
 /** The `.ts` files of a folder, with their imports of each other. */
-function graphOf(folder: string, names: string[]): Map<string, string[]> {
+function buildImportGraph(folder: string, names: string[]): Map<string, string[]> {
   const paths = names.map((name) => join(folder, name));
   const known = new Set(paths);
   return new Map(
     paths.map((path) => [
       path,
-      importsOf(path)
+      readImports(path)
         .map((to) => `${to}.ts`)
         .filter((to) => known.has(to)),
     ]),
@@ -145,14 +145,14 @@ test.each(['src', 'tools'])('no files in %s import each other, including type-on
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (name) => name.endsWith('.ts') && !name.split(sep).includes('node_modules'),
   );
-  const graph = graphOf(folder, names);
+  const graph = buildImportGraph(folder, names);
   expect([...graph.values()].flat().length).toBeGreaterThan(20);
-  expect(cyclesOf(graph)).toEqual([]);
+  expect(findCycles(graph)).toEqual([]);
 });
 
 test('control: finds files that import each other', () => {
   const graph = new Map(Object.entries({ a: ['b'], b: ['c'], c: ['a'], d: ['a'] }));
-  expect(cyclesOf(graph)).toEqual([['a', 'b', 'c']]);
+  expect(findCycles(graph)).toEqual([['a', 'b', 'c']]);
 });
 
 test('the SQL of a folder writes only to its own tables', () => {

@@ -15,12 +15,14 @@ written. Before you change the versions in this test:
   3. Run the tests that speak through it: npx jest statement-batcher; npx jest --config jest.system.config.js lost-connections; npx jest --config jest.load.config.js faults
 What it is for: docs/contributing/decisions/performance.md.`;
 
-const versionOf = (name: string) =>
+const installedVersion = (name: string) =>
   (JSON.parse(readFileSync(join('node_modules', name, 'package.json'), 'utf8')) as { version: string })
     .version;
 
 test('pg is the version for which pipeline.ts was written', () => {
-  const installed = Object.fromEntries(Object.keys(WRITTEN_FOR).map((name) => [name, versionOf(name)]));
+  const installed = Object.fromEntries(
+    Object.keys(WRITTEN_FOR).map((name) => [name, installedVersion(name)]),
+  );
   const changed = Object.entries(WRITTEN_FOR).filter(([name, version]) => installed[name] !== version);
   if (changed.length > 0)
     throw new Error(

@@ -46,7 +46,7 @@ const REFLECTION = /^(Reflect\.(get|set|has)|Symbol\.for|Object\.getOwnPropertyS
 const DEEP_IMPORT = /^(?![.]|node:)(@[^/]+\/[^/]+|[^@/]+)\//;
 
 /** The first name of `name.of.a.member`. */
-function rootOf(node: ts.Node): string | undefined {
+function rootName(node: ts.Node): string | undefined {
   while (ts.isPropertyAccessExpression(node) || ts.isElementAccessExpression(node)) node = node.expression;
   return ts.isIdentifier(node) ? node.text : undefined;
 }
@@ -73,7 +73,7 @@ function addsMembers({ expression, type }: ts.AsExpression, imported: Set<string
   if (inner !== expression) return expression.getText().endsWith(' as unknown');
   if (ts.isIntersectionTypeNode(type)) return type.types[0]!.getText() !== 'Error';
   // Node declares it as any.
-  const root = rootOf(expression);
+  const root = rootName(expression);
   return root !== undefined && root !== 'workerData' && imported.has(root);
 }
 
@@ -95,7 +95,7 @@ function findPrivateParts(source: string): string[] {
     if (ts.isElementAccessExpression(node)) {
       const { argumentExpression: key } = node;
       const isName = ts.isStringLiteralLike(key) && /^[a-z_$][\w$]*$/i.test(key.text);
-      const isSymbol = ts.isPropertyAccessExpression(key) && imported.has(rootOf(key)!);
+      const isSymbol = ts.isPropertyAccessExpression(key) && imported.has(rootName(key)!);
       if (isName || isSymbol) found.add(`[${key.getText()}]`);
     }
     ts.forEachChild(node, visit);

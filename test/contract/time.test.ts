@@ -14,7 +14,7 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts') && !MAY_WAIT.test(file) && file !== 'contract/time.test.ts')
   .toSorted();
 
-const violationsOf = (text: string) =>
+const findViolations = (text: string) =>
   text
     .split('\n')
     .flatMap((line, index) =>
@@ -22,7 +22,9 @@ const violationsOf = (text: string) =>
     );
 
 test('no test waits for time to pass, compares times or is retried: tests stop and advance theClock()', () => {
-  const found = files.map((file) => [file, violationsOf(readFileSync(join('test', file), 'utf8'))] as const);
+  const found = files.map(
+    (file) => [file, findViolations(readFileSync(join('test', file), 'utf8'))] as const,
+  );
   expect(found.filter(([, violations]) => violations.length > 0)).toEqual([]);
 });
 
@@ -33,7 +35,7 @@ test.each([
   "import { setTimeout as sleep } from 'node:timers/promises';",
   'expect(performance.now() - began).toBeLessThan(450);',
 ])('control: %s', (line) => {
-  expect(violationsOf(line)).toHaveLength(1);
+  expect(findViolations(line)).toHaveLength(1);
 });
 
 // Commands and the embedded database run outside of the app, which has the clock.
