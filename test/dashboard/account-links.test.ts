@@ -46,9 +46,9 @@ interface Link {
   url: string;
   expires_at: string;
 }
-const linkOf = async (purpose: string, id = user.id) =>
+const createLink = async (purpose: string, id = user.id) =>
   (await post(`/operator/users/${id}/link`, { purpose })).body as Link;
-const pathOf = ({ url }: Link) => new URL(url).pathname;
+const linkPath = ({ url }: Link) => new URL(url).pathname;
 
 /** The events since the last call. */
 async function requested(): Promise<Record<string, unknown>[]> {
@@ -91,8 +91,8 @@ const comparable = ({ status, text }: { status: number; text: string }) => [
 describe('a link of the operator', () => {
   test('sets the password once, ends sessions and other links, and opening it changes nothing', async () => {
     const session = await signInBrowser(user);
-    const [older, other] = [await linkOf('set_password'), await linkOf('sign_in')];
-    const link = await linkOf('set_password');
+    const [older, other] = [await createLink('set_password'), await createLink('sign_in')];
+    const link = await createLink('set_password');
     expect(link).toEqual({
       url: expect.stringMatching(new RegExp(`^${baseUrl()}/links/[\\w-]{43}$`)) as string,
       expires_at: expect.stringMatching(/Z$/) as string,
@@ -104,23 +104,23 @@ describe('a link of the operator', () => {
     );
     expect(stored).toEqual({ expires_at: link.expires_at });
     const browser = new Browser();
-    expect((await browser.get(pathOf(older))).status).toBe(404);
-    for (let i = 0; i < 3; i++) await browser.get(pathOf(link));
+    expect((await browser.get(linkPath(older))).status).toBe(404);
+    for (let i = 0; i < 3; i++) await browser.get(linkPath(link));
     expect(Object.fromEntries(browser.page.headers)).toMatchObject({
       'cache-control': 'no-store',
       'referrer-policy': 'no-referrer',
       'x-robots-tag': 'noindex, nofollow',
     });
     expect(browser.page.text.match(/<button(?! type="button")[^>]*>(?!Sign out)/g)).toHaveLength(1);
-    await browser.submit(pathOf(link), { new_password: 'short' });
+    await browser.submit(linkPath(link), { new_password: 'short' });
     expect(browser.words).toContain('at least 8 characters');
-    await browser.submit(pathOf(link), { new_password: NEW_PASSWORD });
+    await browser.submit(linkPath(link), { new_password: NEW_PASSWORD });
     expect(browser.page.location).toBe('/user/settings');
     expect([await canSignIn(user.username, NEW_PASSWORD), await canSignIn(user.username, PASSWORD)]).toEqual([
       true,
       false,
     ]);
-    for (const used of [link, other]) expect((await new Browser().get(pathOf(used))).status).toBe(404);
+    for (const used of [link, other]) expect((await new Browser().get(linkPath(used))).status).toBe(404);
     expect((await session.get('/user/games')).location).toContain('/login');
     await theApp().get(Audit).flush();
     const events = await sql('SELECT event, details FROM audit_events WHERE user_id = $1 ORDER BY id', [
@@ -135,63 +135,63 @@ describe('a link of the operator', () => {
   });
 
   test('signs in once, with a new session', async () => {
-    const link = await linkOf('sign_in');
+    const link = await createLink('sign_in');
     const browser = new Browser();
-    await browser.get(pathOf(link));
+    await browser.get(linkPath(link));
     const planted = [...browser.cookies.values()];
-    const form = browser.formFields(pathOf(link));
-    await browser.submit(pathOf(link));
+    const form = browser.formFields(linkPath(link));
+    await browser.submit(linkPath(link));
     expect(browser.page.location).toBe('/user/settings');
     expect([...browser.cookies.values()]).not.toEqual(planted);
     await browser.get('/user/settings/account');
     expect(browser.page.text).toContain(user.username);
     const other = new Browser();
     other.cookies.set([...browser.cookies.keys()][0]!, planted[0]!);
-    expect((await other.post(pathOf(link), form)).status).toBe(404);
+    expect((await other.post(linkPath(link), form)).status).toBe(404);
     expect((await other.get('/user/games')).location).toContain('/login');
   });
 
   test('starts no session if the password is changed meanwhile', async () => {
     const links = theApp().get(LinksService);
-    const [link, other] = [await linkOf('sign_in'), await linkOf('set_password')];
+    const [link, other] = [await createLink('sign_in'), await createLink('set_password')];
     const [thief, owner] = [new Browser(), new Browser()];
     const signIn = links.signIn.bind(links);
     jest.spyOn(links, 'signIn').mockImplementationOnce(async (found) => {
       const result = await signIn(found);
-      await owner.get(pathOf(other));
-      await owner.submit(pathOf(other), { new_password: NEW_PASSWORD });
+      await owner.get(linkPath(other));
+      await owner.submit(linkPath(other), { new_password: NEW_PASSWORD });
       return result;
     });
-    await thief.get(pathOf(link));
-    await thief.submit(pathOf(link));
+    await thief.get(linkPath(link));
+    await thief.submit(linkPath(link));
     expect([owner.page.status, thief.page.status]).toEqual([303, 403]);
     expect((await thief.get('/user/settings/account')).location).toContain('/login');
     expect((await owner.get('/user/settings/account')).status).toBe(200);
   });
 
   test('works for one of several concurrent requests', async () => {
-    const link = await linkOf('sign_in');
+    const link = await createLink('sign_in');
     const browsers = await Promise.all(
       Array.from({ length: 5 }, async () => {
         const browser = new Browser();
-        await browser.get(pathOf(link));
+        await browser.get(linkPath(link));
         return browser;
       }),
     );
-    const pages = await Promise.all(browsers.map((browser) => browser.submit(pathOf(link))));
+    const pages = await Promise.all(browsers.map((browser) => browser.submit(linkPath(link))));
     expect(pages.map(({ status }) => status).filter((status) => status === 303)).toHaveLength(1);
   });
 
   test('expires after 24 hours, and is nothing to forms of other sites', async () => {
-    const link = await linkOf('sign_in');
+    const link = await createLink('sign_in');
     const browser = new Browser();
-    await browser.get(pathOf(link));
-    const form = browser.formFields(pathOf(link));
-    expect((await browser.post(pathOf(link), {})).status).toBe(403);
-    expect((await browser.post(pathOf(link), form, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+    await browser.get(linkPath(link));
+    const form = browser.formFields(linkPath(link));
+    expect((await browser.post(linkPath(link), {})).status).toBe(403);
+    expect((await browser.post(linkPath(link), form, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     await sql(`UPDATE account_links SET created_at = now() - interval '24 hours'`);
-    expect((await browser.get(pathOf(link))).status).toBe(404);
-    expect((await browser.post(pathOf(link), form)).status).toBe(404);
+    expect((await browser.get(linkPath(link))).status).toBe(404);
+    expect((await browser.post(linkPath(link), form)).status).toBe(404);
   });
 
   test.each([
@@ -215,14 +215,14 @@ describe('a link of the operator', () => {
     const headers = { 'idempotency-key': 'link' };
     const first = await post(`/operator/users/${user.id}/link`, { purpose: 'sign_in' }, headers);
     expect(await post(`/operator/users/${user.id}/link`, { purpose: 'sign_in' }, headers)).toEqual(first);
-    const token = pathOf(first.body as Link)
+    const token = linkPath(first.body as Link)
       .split('/')
       .at(-1)!;
     const tables = await sql(
       'SELECT row_to_json(t)::text AS row FROM account_links t UNION ALL SELECT answer FROM idempotency_keys',
     );
     expect(JSON.stringify(tables)).not.toContain(token);
-    expect((await new Browser().get(pathOf(first.body as Link))).status).toBe(200);
+    expect((await new Browser().get(linkPath(first.body as Link))).status).toBe(200);
     expect(logged.join('')).not.toContain(token);
   });
 });
@@ -324,8 +324,8 @@ describe('a forgotten password', () => {
     expect(events.map((event) => event.email)).toEqual([email, second]);
     const { body } = await post('/operator/links', { request_id: events[0]!.request_id });
     const browser = new Browser();
-    await browser.get(pathOf(body as Link));
-    await browser.submit(pathOf(body as Link), { new_password: NEW_PASSWORD });
+    await browser.get(linkPath(body as Link));
+    await browser.submit(linkPath(body as Link), { new_password: NEW_PASSWORD });
     expect(await canSignIn(second, NEW_PASSWORD)).toBe(true);
   });
 
@@ -343,21 +343,21 @@ describe('a forgotten password', () => {
     };
     await forget(email);
     const link = await sentLink();
-    expect((await new Browser().get(pathOf(link))).status).toBe(200);
+    expect((await new Browser().get(linkPath(link))).status).toBe(200);
     await remove(email);
     const browser = new Browser();
-    expect((await browser.get(pathOf(link))).status).toBe(404);
+    expect((await browser.get(linkPath(link))).status).toBe(404);
     await browser.get('/login');
     const { form_token } = browser.formFields('/login');
     const form = { form_token: form_token!, new_password: NEW_PASSWORD };
-    expect((await browser.post(pathOf(link), form)).status).toBe(404);
+    expect((await browser.post(linkPath(link), form)).status).toBe(404);
     // A mailer that was down asks for the link later.
     await forget(primary);
     const [{ request_id } = {}] = await requested();
     await remove(primary);
     expect(await post('/operator/links', { request_id })).toMatchObject(failure(404, 'invalid request_id'));
     // A link of the operator wasn't sent to an address of the account.
-    expect((await new Browser().get(pathOf(await linkOf('set_password')))).status).toBe(200);
+    expect((await new Browser().get(linkPath(await createLink('set_password')))).status).toBe(200);
     expect(await canSignIn(user.username, PASSWORD)).toBe(true);
   });
 
@@ -373,8 +373,8 @@ describe('a forgotten password', () => {
     await browser.submit('/forgot-password', { username: '' });
     await browser.submit('/forgot-password', { username: user.username });
     const link = await sentLink();
-    await browser.get(pathOf(link));
-    await browser.submit(pathOf(link), { new_password: NEW_PASSWORD });
+    await browser.get(linkPath(link));
+    await browser.submit(linkPath(link), { new_password: NEW_PASSWORD });
     expect(browser.page.location).toBe(`/download/${key}`);
     expect(browser.cookies.has('gamewharf_return_to')).toBe(false);
   });
@@ -404,9 +404,9 @@ describe('a sign-up', () => {
     expect(events).toMatchObject([{ purpose: 'sign_up', user_id: null, email: address }]);
     expect(await sql('SELECT FROM users WHERE username = $1', [`new-${serial}`])).toEqual([]);
     const { body } = await post('/operator/links', { request_id: events[0]!.request_id });
-    await browser.get(pathOf(body as Link));
+    await browser.get(linkPath(body as Link));
     expect(browser.words).toContain(`new-${serial} at Pier Games, with the email address ${address}`);
-    await browser.submit(pathOf(body as Link));
+    await browser.submit(linkPath(body as Link));
     expect(browser.page.location).toBe('/user/settings');
     expect(await canSignIn(address, NEW_PASSWORD)).toBe(true);
     expect(
@@ -431,8 +431,8 @@ describe('a sign-up', () => {
     await browser.submit('/sign-up', { ...fields, username: `new-${serial}`, new_password: NEW_PASSWORD });
     const link = await sentLink();
     const copy = new Map(browser.cookies);
-    await browser.get(pathOf(link));
-    await browser.submit(pathOf(link));
+    await browser.get(linkPath(link));
+    await browser.submit(linkPath(link));
     expect(browser.page.location).toBe(`/download/${key}`);
     expect([...copy.keys()].filter((name) => !browser.cookies.has(name))).toEqual(['gamewharf_return_to']);
   });
@@ -445,8 +445,8 @@ describe('a sign-up', () => {
       expect(browser.cookies.has('gamewharf_return_to')).toBe(false);
       browser.cookies.set('gamewharf_return_to', planted);
       const link = await sentLink();
-      await browser.get(pathOf(link));
-      await browser.submit(pathOf(link));
+      await browser.get(linkPath(link));
+      await browser.submit(linkPath(link));
       expect(browser.page.location).toBe('/user/settings');
     }
   });
@@ -470,10 +470,10 @@ describe('a sign-up', () => {
     await signUp({ email: victim, new_password: 'password of the attacker' }, attacker);
     const link = await sentLink();
     const browser = new Browser();
-    await browser.get(pathOf(link));
-    await browser.submit(pathOf(link));
+    await browser.get(linkPath(link));
+    await browser.submit(linkPath(link));
     expect(browser.page.status).toBe(400);
-    await browser.submit(pathOf(link), { new_password: NEW_PASSWORD });
+    await browser.submit(linkPath(link), { new_password: NEW_PASSWORD });
     expect(browser.page.location).toBe('/user/settings');
     expect([
       await canSignIn(victim, 'password of the attacker'),
@@ -506,8 +506,8 @@ describe('a sign-up', () => {
     await signUp({}, browser);
     const link = await sentLink();
     await make.user({ username: `NEW-${serial}` });
-    await browser.get(pathOf(link));
-    await browser.submit(pathOf(link));
+    await browser.get(linkPath(link));
+    await browser.submit(linkPath(link));
     expect([browser.page.status, browser.words]).toEqual([409, expect.stringContaining('Sign up again')]);
   });
 
@@ -571,10 +571,10 @@ test('requests that the database can’t keep up with fail with 503, whether or 
 
 test('unknown links are limited like other failed lookups', async () => {
   const app = await openApp({ RATE_LIMIT: 'misses=3/100s' });
-  const link = await linkOf('sign_in');
-  const statusOf = async (path: string) => (await fetch((await app.getUrl()) + path)).status;
-  for (let i = 0; i < 3; i++) expect(await statusOf(`/links/unknown-${i}`)).toBe(404);
-  expect([await statusOf('/links/unknown'), await statusOf(pathOf(link))]).toEqual([429, 429]);
+  const link = await createLink('sign_in');
+  const fetchStatus = async (path: string) => (await fetch((await app.getUrl()) + path)).status;
+  for (let i = 0; i < 3; i++) expect(await fetchStatus(`/links/unknown-${i}`)).toBe(404);
+  expect([await fetchStatus('/links/unknown'), await fetchStatus(linkPath(link))]).toEqual([429, 429]);
 });
 
 test('an erasure deletes requests and links, those of sign-ups too', async () => {
@@ -582,7 +582,7 @@ test('an erasure deletes requests and links, those of sign-ups too', async () =>
   await forget(email);
   await signUp({ email: address });
   for (const { request_id } of await requested()) await post('/operator/links', { request_id });
-  await linkOf('sign_in');
+  await createLink('sign_in');
   const rows = async () => {
     const found = await sql(
       `SELECT email FROM link_requests WHERE email = ANY ($1) UNION ALL SELECT coalesce(email, 'user') FROM account_links WHERE email = ANY ($1) OR user_id = $2`,

@@ -42,7 +42,7 @@ async function requested(): Promise<Record<string, unknown>[]> {
   await until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0);
   return mailer.messages.splice(0).map(({ data }) => data);
 }
-async function linkOf(request_id: unknown): Promise<string> {
+async function createLinkPath(request_id: unknown): Promise<string> {
   const { body } = await send('POST', '/operator/links', {
     headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
     body: JSON.stringify({ request_id }),
@@ -93,7 +93,7 @@ test('adds an email address, which a link verifies in a session of the account o
   expect(browser.words).toContain('We are sending a link');
   const [event] = await requested();
   expect(event).toMatchObject({ purpose: 'verify_email', user_id: user.id, email: lower });
-  const path = await linkOf(event!.request_id);
+  const path = await createLinkPath(event!.request_id);
   // Takeover: the owner of an address opens the link that a different user requested for it.
   for (const visitor of [new Browser(), await signInBrowser(await make.user())]) {
     await visitor.get(path);
@@ -137,7 +137,7 @@ test('an address that another account verifies first stays unverified', async ()
   const contested = `contested${serial}@example.com`;
   await browser.submit(`${ACCOUNT}/addresses`, { email: contested, password: PASSWORD });
   const [event] = await requested();
-  const path = await linkOf(event!.request_id);
+  const path = await createLinkPath(event!.request_id);
   await make.user({ emails: [{ email: contested, verified: true }] });
   await browser.get(path);
   await browser.submit(path);

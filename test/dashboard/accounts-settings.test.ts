@@ -147,7 +147,7 @@ describe('sign-in by a proxy', () => {
     expect((await new Browser({ 'x-store-user': '' }, trusting).get(KEYS)).location).toContain('/login');
   });
 
-  const sessionsOf = ({ id }: Actor) => sql('SELECT FROM sessions WHERE user_id = $1', [id]);
+  const readSessions = ({ id }: Actor) => sql('SELECT FROM sessions WHERE user_id = $1', [id]);
 
   test('creates no session for a form without one', async () => {
     const user = await make.user();
@@ -155,9 +155,9 @@ describe('sign-in by a proxy', () => {
     expect((await browser.post(KEYS, { label: 'x' })).status).toBe(403);
     browser.cookies.set('gamewharf_session', 'x'.repeat(43));
     expect((await browser.post(KEYS, { label: 'x' })).status).toBe(403);
-    expect(await sessionsOf(user)).toEqual([]);
+    expect(await readSessions(user)).toEqual([]);
     expect((await browser.get(KEYS)).status).toBe(200);
-    expect(await sessionsOf(user)).toHaveLength(1);
+    expect(await readSessions(user)).toHaveLength(1);
   });
 
   test('deletes sessions that were not used for too long', async () => {
@@ -166,10 +166,10 @@ describe('sign-in by a proxy', () => {
     await used.get(KEYS);
     await sql(`UPDATE sessions SET seen_at = now() - interval '719 minutes' WHERE user_id = $1`, [user.id]);
     await theApp().get(ExpiredRows).sweep();
-    expect(await sessionsOf(user)).toHaveLength(1);
+    expect(await readSessions(user)).toHaveLength(1);
     await sql(`UPDATE sessions SET seen_at = now() - interval '721 minutes' WHERE user_id = $1`, [user.id]);
     await theApp().get(ExpiredRows).sweep();
-    expect(await sessionsOf(user)).toEqual([]);
+    expect(await readSessions(user)).toEqual([]);
   });
 
   test('ignores the header of an untrusted client', async () => {

@@ -90,8 +90,8 @@ describe('sign-in', () => {
     expect(hashes).toEqual([expect.stringMatching(/^\$argon2id/), ...hashes.slice(1)]);
     expect(hashes.slice(1).map((hash) => typeof hash === 'string')).toEqual([false, false]);
     const { decoy } = queue as unknown as { decoy: string };
-    const costOf = (hash: string) => hash.split('$').slice(0, 4);
-    expect(costOf(decoy)).toEqual(costOf(hashes[0]!));
+    const hashParameters = (hash: string) => hash.split('$').slice(0, 4);
+    expect(hashParameters(decoy)).toEqual(hashParameters(hashes[0]!));
     expect(decoy).toHaveLength(hashes[0]!.length);
   });
 

@@ -15,7 +15,7 @@ beforeEach(async () => {
 const path = (more = '', id = store.game.id) => `/user/settings/games/${id}/builds${more}`;
 const build = (fields: object = {}) =>
   make.build({ game: store.game, file_key: `${store.game.id}/a.zip`, size: 2_000_000, ...fields });
-const wordsOf = async (more = '') => {
+const readWords = async (more = '') => {
   await browser.get(path(more));
   return browser.words;
 };
@@ -27,7 +27,7 @@ async function publish(id: number, page = browser) {
 }
 
 test('lists the builds of all channels with their state, size and error', async () => {
-  expect(await wordsOf()).toContain('There are no builds yet.');
+  expect(await readWords()).toContain('There are no builds yet.');
   const first = await build({ user_version: '1.0' });
   await build({ user_version: '1.1' });
   await build({ hidden: true });
@@ -44,7 +44,7 @@ test('lists the builds of all channels with their state, size and error', async 
      VALUES (nextval('builds_id_seq'), $1, 'patch', 'uploaded', 3000, 'p')`,
     [first.id],
   );
-  const words = await wordsOf();
+  const words = await readWords();
   for (const text of [
     /osx 1 Processing none/,
     /linux 1 Failed The patch is for another parent build\. none/,
@@ -53,7 +53,7 @@ test('lists the builds of all channels with their state, size and error', async 
     /windows 1 1\.0 Completed 2\.0 MB Patch 3\.0 KB/,
   ])
     expect(words).toMatch(text);
-  const linux = await wordsOf('?channel=linux');
+  const linux = await readWords('?channel=linux');
   expect(linux).toContain('Failed');
   expect(linux).not.toContain('Processing');
 });
@@ -70,7 +70,7 @@ test('publishes a hidden build', async () => {
 
 test('shows 50 builds on a page', async () => {
   for (let i = 0; i < 51; i++) await build();
-  expect(await wordsOf()).toMatch(/windows 51 Newest/);
+  expect(await readWords()).toMatch(/windows 51 Newest/);
   await browser.click('Older');
   expect(browser.words).toMatch(/windows 1 Completed/);
   expect(browser.words).not.toMatch(/windows 2 /);

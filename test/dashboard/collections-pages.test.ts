@@ -23,7 +23,7 @@ const titles = (of = browser) =>
   [...of.page.text.matchAll(/<li class="card" value="\d+">.*?<h2>\s*(.*?)\s*<\/h2>/gs)].map(
     ([, title]) => title,
   );
-const gamesOf = async (id: number) =>
+const readCollectionGameIds = async (id: number) =>
   (
     await sql<{ game_id: number }>(
       'SELECT game_id FROM collection_games WHERE collection_id = $1 ORDER BY sort_key',
@@ -91,7 +91,7 @@ test('a player creates, fills, orders, renames and deletes a collection with for
     await browser.get(path);
     await browser.submit(`${path}/games/${game}/move`, { to });
     await browser.follow();
-    return gamesOf(id);
+    return readCollectionGameIds(id);
   };
   expect(await moved(second, 'up')).toEqual([second, first, hidden.id, third]);
   expect(browser.words).toContain('The order was changed.');
@@ -105,7 +105,7 @@ test('a player creates, fills, orders, renames and deletes a collection with for
   await browser.submit(`${path}/games/${second}/remove`);
   await browser.follow();
   expect(browser.words).toContain('The game was removed.');
-  expect(await gamesOf(id)).toEqual([first, hidden.id, third]);
+  expect(await readCollectionGameIds(id)).toEqual([first, hidden.id, third]);
 
   await browser.submit(path, { title: '' });
   expect([browser.page.status, browser.words]).toEqual([400, expect.stringContaining('Enter a title.')]);
@@ -141,7 +141,7 @@ test('the library offers to add a game to a collection, or to a new one', async 
   expect(browser.page.text).not.toContain(`<option value="${having.id}"`);
   await browser.submit(`${COLLECTIONS}/add`, { collection: String(other.id) });
   expect(browser.page.location).toBe(`${COLLECTIONS}/${other.id}`);
-  expect(await gamesOf(other.id)).toEqual([game.id]);
+  expect(await readCollectionGameIds(other.id)).toEqual([game.id]);
   await browser.get(add);
   expect((await browser.submit(`${COLLECTIONS}/add`, { collection: 'new', title: '' })).status).toBe(400);
   expect(browser.words).toContain('Enter a title.');
@@ -181,7 +181,7 @@ test('only editors open and change a collection; a game that a player can’t se
   for (const at of ['', '/delete']) expect((await other.get(path + at)).status).toBe(404);
   // With the form token of another session, nothing changes either.
   expect((await editor.post(`${path}/delete`, { form_token: token! })).status).toBe(403);
-  expect(await gamesOf(id)).toEqual([game.id]);
+  expect(await readCollectionGameIds(id)).toEqual([game.id]);
   for (const at of ['/x', '/0', '/4000000']) expect((await editor.get(COLLECTIONS + at)).status).toBe(404);
 });
 

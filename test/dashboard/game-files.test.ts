@@ -50,7 +50,7 @@ interface Status {
 
 const filesPath = (more = '', id = game.id) => `${GAMES}/${id}/files${more}`;
 
-async function tokenOf(page: Browser): Promise<string> {
+async function readFormToken(page: Browser): Promise<string> {
   await page.get('/user/settings/collections');
   const [, token] = /name="form_token" value="([^"]+)"/.exec(page.page.text) ?? [];
   if (token !== undefined) return token;
@@ -60,7 +60,7 @@ async function tokenOf(page: Browser): Promise<string> {
 
 /** A request as the script of the page sends it. */
 async function post(path: string, fields: Record<string, string> = {}, page = browser) {
-  const form_token = await tokenOf(page);
+  const form_token = await readFormToken(page);
   const { status, text } = await page.post(path, { form_token, ...fields }, JSON_ACCEPTED);
   return { status, body: JSON.parse(text) as Status };
 }
@@ -90,11 +90,11 @@ async function upload(filename: string, content: Buffer, more: Record<string, st
   return (await complete(body.id, id)).body;
 }
 
-const uploadsOf = (id = game.id) =>
+const readUploads = (id = game.id) =>
   sql('SELECT * FROM uploads WHERE game_id = $1 ORDER BY position, id', [id]);
 const stored = () =>
   readdirSync(FOLDER, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-const contentOf = (key: unknown) => readFileSync(join(FOLDER, String(key)));
+const readContent = (key: unknown) => readFileSync(join(FOLDER, String(key)));
 
 async function events() {
   await theApp().get(Audit).flush();
@@ -125,7 +125,7 @@ describe('upload', () => {
     await put(body.path, 'bytes 524288-1199999/1200000', content.subarray(524_288));
 
     expect((await complete(body.id)).body).toMatchObject({ state: 'stored' });
-    const [row] = await uploadsOf();
+    const [row] = await readUploads();
     expect(row).toMatchObject({
       filename: 'harbor.zip',
       display_name: 'Harbor',
@@ -134,7 +134,7 @@ describe('upload', () => {
       hidden: false,
       channel_name: null,
     });
-    expect(contentOf(row!.file_key).equals(content)).toBe(true);
+    expect(readContent(row!.file_key).equals(content)).toBe(true);
     expect(await sql('SELECT traits FROM games WHERE id = $1', [game.id])).toEqual([
       { traits: ['p_windows', 'has_demo'] },
     ]);
@@ -151,14 +151,14 @@ describe('upload', () => {
     const content = Buffer.from('once');
     const { body } = await start('once.txt', content.length);
     await put(body.path, 'bytes 0-3/4', content);
-    const form_token = await tokenOf(browser);
+    const form_token = await readFormToken(browser);
     await Promise.all(
       [1, 2, 3].map(() =>
         browser.post(filesPath(`/uploads/${body.id}/complete`), { form_token }, JSON_ACCEPTED),
       ),
     );
     expect((await complete(body.id)).body).toMatchObject({ state: 'stored', upload_id: expect.any(Number) });
-    expect(await uploadsOf()).toHaveLength(1);
+    expect(await readUploads()).toHaveLength(1);
     expect(await events()).toEqual(['upload.created']);
   });
 
@@ -192,11 +192,11 @@ describe('upload', () => {
     theClock().advance(61_000);
     // The second process stores it meanwhile. A process stores the files of one seller one after the other.
     await post(filesPath(`/uploads/${body.id}/complete`), {}, await signInBrowser(admin));
-    await until(async () => (await uploadsOf()).length === 1);
+    await until(async () => (await readUploads()).length === 1);
     resume();
     await theApp().get(FileUploadsService).waitForFiles();
     slow.mockRestore();
-    expect(await uploadsOf()).toHaveLength(1);
+    expect(await readUploads()).toHaveLength(1);
     expect(await sql('SELECT state, error FROM file_uploads WHERE id = $1', [body.id])).toEqual([
       { state: 'stored', error: null },
     ]);
@@ -230,12 +230,12 @@ describe('upload', () => {
     });
     for (const id of many) await post(filesPath(`/uploads/${id}/complete`));
     await post(filesPath(`/uploads/${one.id}/complete`, theirs.id), {}, page);
-    await until(async () => (await uploadsOf(theirs.id)).length === 1);
-    expect(await uploadsOf()).toEqual([]);
+    await until(async () => (await readUploads(theirs.id)).length === 1);
+    expect(await readUploads()).toEqual([]);
     resume();
     await theApp().get(FileUploadsService).waitForFiles();
     slow.mockRestore();
-    expect(await uploadsOf()).toHaveLength(3);
+    expect(await readUploads()).toHaveLength(3);
   });
 
   test('a storage that fails keeps the parts, and the seller can finish later', async () => {
@@ -250,7 +250,7 @@ describe('upload', () => {
     expect(browser.words).toContain('The file could not be stored. Try again.');
     await browser.submit(filesPath(`/uploads/${body.id}/complete`));
     await theApp().get(FileUploadsService).waitForFiles();
-    expect(await uploadsOf()).toHaveLength(1);
+    expect(await readUploads()).toHaveLength(1);
   });
 
   test('discarding deletes what was received', async () => {
@@ -277,7 +277,9 @@ describe('upload', () => {
       user_version: '1.1',
       p_windows: 'yes',
     });
-    expect(await uploadsOf()).toEqual([expect.objectContaining({ channel_name: 'windows', file_key: null })]);
+    expect(await readUploads()).toEqual([
+      expect.objectContaining({ channel_name: 'windows', file_key: null }),
+    ]);
     expect(
       await sql('SELECT user_version, size FROM builds WHERE game_id = $1 ORDER BY id', [game.id]),
     ).toEqual([
@@ -333,7 +335,7 @@ describe('limits', () => {
     'con',
   ])('the file name %j is only text', async (filename) => {
     expect(await upload(filename, Buffer.from('x'))).toMatchObject({ state: 'stored' });
-    const [row] = await uploadsOf();
+    const [row] = await readUploads();
     expect(row).toMatchObject({ filename });
     expect(String(row!.file_key)).toMatch(/^\d+\/[0-9a-f-]{36}\/[\w.-]{1,100}$/);
     const page = await browser.get(filesPath());
@@ -365,7 +367,7 @@ describe('limits', () => {
   test('the quota of the owner counts stored and announced files of all games, however many start at once', async () => {
     await upload('first.zip', Buffer.alloc(1_500_000));
     const other = await make.game({ owner: seller });
-    const form_token = await tokenOf(browser);
+    const form_token = await readFormToken(browser);
     const requests = [game.id, other.id, game.id, other.id].map(async (id) => {
       const { cookies } = browser;
       const response = await fetch(baseUrl() + filesPath('/uploads', id), {
@@ -406,7 +408,7 @@ describe('changes', () => {
     const path = filesPath(`/${upload_id}`);
     await browser.get(path);
     await browser.submit(path, { display_name: 'For <Linux>', p_linux: 'yes', hidden: 'yes' });
-    expect(await uploadsOf()).toEqual([
+    expect(await readUploads()).toEqual([
       expect.objectContaining({
         display_name: 'For <Linux>',
         traits: ['p_windows', 'p_linux'],
@@ -455,9 +457,9 @@ describe('changes', () => {
 
   test('moves files up and down', async () => {
     for (const name of ['a', 'b', 'c']) await make.upload({ game, filename: name, file_key: name, size: 1 });
-    const order = async () => (await uploadsOf()).map(({ filename }) => filename).join('');
-    const [a] = await uploadsOf();
-    const form_token = await tokenOf(browser);
+    const order = async () => (await readUploads()).map(({ filename }) => filename).join('');
+    const [a] = await readUploads();
+    const form_token = await readFormToken(browser);
     const move = (direction: string) =>
       browser.post(filesPath(`/${String(a!.id)}/move`), { form_token, direction });
     await move('down');
@@ -474,13 +476,13 @@ describe('changes', () => {
       p_linux: 'yes',
       display_name: 'Name',
     });
-    const [before] = await uploadsOf();
+    const [before] = await readUploads();
     await browser.get(filesPath(`/${upload_id}`));
     expect(browser.page.text).toContain(`<input type="hidden" name="replaces" value="${upload_id}" />`);
     expect(await upload('new.zip', Buffer.from('newer'), { replaces: String(upload_id) })).toMatchObject({
       upload_id,
     });
-    const [after] = await uploadsOf();
+    const [after] = await readUploads();
     expect(after).toMatchObject({
       id: upload_id,
       filename: 'new.zip',
@@ -488,8 +490,8 @@ describe('changes', () => {
       traits: ['p_linux'],
       size: 5,
     });
-    expect(contentOf(after!.file_key).toString()).toBe('newer');
-    expect(() => contentOf(before!.file_key)).toThrow();
+    expect(readContent(after!.file_key).toString()).toBe('newer');
+    expect(() => readContent(before!.file_key)).toThrow();
     expect(await events()).toEqual(['upload.created', 'upload.replaced']);
   });
 
@@ -499,7 +501,7 @@ describe('changes', () => {
     expect(await sql('SELECT channel_name, user_version FROM builds WHERE game_id = $1', [game.id])).toEqual([
       { channel_name: 'osx', user_version: '2.0' },
     ]);
-    expect(await uploadsOf()).toHaveLength(1);
+    expect(await readUploads()).toHaveLength(1);
   });
 
   test('replacing a file that was deleted meanwhile says so', async () => {
@@ -511,20 +513,20 @@ describe('changes', () => {
     await theApp().get(FileUploadsService).waitForFiles();
     await browser.get(filesPath());
     expect(browser.words).toContain('The file to replace was deleted.');
-    expect(await uploadsOf()).toEqual([]);
+    expect(await readUploads()).toEqual([]);
   });
 
   test('deleting asks first, deletes the stored file, and keeps files that others use or stored', async () => {
     const { upload_id } = await upload('a.zip', Buffer.from('a'));
-    const [{ file_key }] = (await uploadsOf()) as [{ file_key: string }];
+    const [{ file_key }] = (await readUploads()) as [{ file_key: string }];
     const shared = await make.upload({ game, filename: 'shared', file_key, size: 1 });
     await browser.get(filesPath(`/${upload_id}/delete`));
     expect(browser.words).toContain('Delete a.zip?');
     await browser.submit(filesPath(`/${upload_id}/delete`));
-    expect(contentOf(file_key).toString()).toBe('a');
+    expect(readContent(file_key).toString()).toBe('a');
     await browser.get(filesPath(`/${shared.id}/delete`));
     await browser.submit(filesPath(`/${shared.id}/delete`));
-    expect(() => contentOf(file_key)).toThrow();
+    expect(() => readContent(file_key)).toThrow();
     expect(await events()).toEqual(['upload.created', 'upload.deleted', 'upload.deleted']);
   });
 
@@ -540,7 +542,7 @@ describe('changes', () => {
     expect(keys).toHaveLength(2);
     await seller.post(`/games/${game.id}/delete`);
     await theApp().get(UnusedFiles).waitForDeletions();
-    for (const { file_key } of keys) expect(() => contentOf(file_key)).toThrow();
+    for (const { file_key } of keys) expect(() => readContent(file_key)).toThrow();
     expect((await put(body.path, 'bytes */*')).status).toBe(404);
   });
 });
@@ -549,7 +551,7 @@ test('every route is for editors only: the same 404 as for a game that doesn’t
   const { upload_id } = await upload('a.zip', Buffer.from('a'));
   const { body } = await start('b.zip', 10);
   const page = await signInBrowser(stranger);
-  const form_token = await tokenOf(page);
+  const form_token = await readFormToken(page);
   for (const id of [game.id, 4_000_000]) {
     for (const more of ['', `/${upload_id}`, `/${upload_id}/delete`, `/uploads/${body.id}`])
       expect([more, (await page.get(filesPath(more, id))).status]).toEqual([more, 404]);
@@ -575,7 +577,7 @@ test('every route is for editors only: the same 404 as for a game that doesn’t
     );
   const fields = { form_token, filename: 'x', size: '1', replaces: String(upload_id) };
   expect((await page.post(filesPath('/uploads', own.id), fields)).status).toBe(404);
-  expect(await uploadsOf()).toEqual([expect.objectContaining({ filename: 'a.zip', hidden: false })]);
+  expect(await readUploads()).toEqual([expect.objectContaining({ filename: 'a.zip', hidden: false })]);
   const pending = await sql('SELECT state FROM file_uploads WHERE id = $1', [body.id]);
   expect(pending).toEqual([{ state: 'receiving' }]);
 });
@@ -584,7 +586,7 @@ test('a form without the token of its session changes nothing', async () => {
   const { upload_id } = await upload('a.zip', Buffer.from('a'));
   for (const more of ['/uploads', `/${upload_id}`, `/${upload_id}/move`, `/${upload_id}/delete`])
     expect((await browser.post(filesPath(more), { filename: 'x', size: '1' })).status).toBe(403);
-  expect(await uploadsOf()).toHaveLength(1);
+  expect(await readUploads()).toHaveLength(1);
 });
 
 test('the page says that no storage is configured', async () => {

@@ -54,7 +54,7 @@ async function signInAs(who: Person | null, browser = new Browser(), from = '/lo
   return browser;
 }
 
-const usersOf = (sub: string) =>
+const readLinkedUsers = (sub: string) =>
   sql<{ user_id: number; username: string; label: string }>(
     `SELECT i.user_id, u.username, i.label FROM identities i JOIN users u ON u.id = i.user_id WHERE i.subject = $1`,
     [sub],
@@ -70,7 +70,7 @@ describe('sign-in with a provider', () => {
     const who = person({ preferred_username: 'Zoë of the Hills' });
     const browser = await signInAs(who);
     expect(browser.page.location).toBe('/user/settings');
-    const [user] = await usersOf(who.sub);
+    const [user] = await readLinkedUsers(who.sub);
     expect(user).toMatchObject({ username: 'Zoe-of-the-Hills', label: 'Zoë of the Hills' });
     expect(await signedInAs(browser)).toBe('Zoe-of-the-Hills');
     expect(
@@ -79,7 +79,7 @@ describe('sign-in with a provider', () => {
     // Neither the name nor the address identifies the person.
     const again = await signInAs({ ...who, email: 'new@example.com', preferred_username: 'renamed' });
     expect(await signedInAs(again)).toBe('Zoe-of-the-Hills');
-    expect(await usersOf(who.sub)).toHaveLength(1);
+    expect(await readLinkedUsers(who.sub)).toHaveLength(1);
     expect(newestEvent()).toMatchObject({
       event: 'user.signed_in',
       user_id: user!.user_id,
@@ -99,7 +99,7 @@ describe('sign-in with a provider', () => {
     ]) {
       const who = person({ preferred_username });
       await signInAs(who);
-      names.push((await usersOf(who.sub))[0]!.username);
+      names.push((await readLinkedUsers(who.sub))[0]!.username);
     }
     expect(names[0]).toBe('bramble');
     expect(names[1]).toMatch(/^Bramble-\d+$/);
@@ -165,7 +165,7 @@ describe('takeover', () => {
       const browser = await signInAs(who);
       expect(browser.page.status).toBe(403);
       expect(browser.words).toContain('hasn’t verified an email address');
-      expect(await usersOf(who.sub)).toEqual([]);
+      expect(await readLinkedUsers(who.sub)).toEqual([]);
     }
     expect(await sql('SELECT FROM identities WHERE user_id = $1', [victim.id])).toEqual([]);
   });
@@ -177,7 +177,7 @@ describe('takeover', () => {
     expect(browser.page.status).toBe(403);
     expect(browser.words).toContain('already exists');
     expect(browser.words).toContain('sign in to it once without Keyring, and connect it');
-    expect(await usersOf(who.sub)).toEqual([]);
+    expect(await readLinkedUsers(who.sub)).toEqual([]);
     expect(await sql('SELECT FROM identities WHERE user_id = $1', [victim.id])).toEqual([]);
   });
 
@@ -187,14 +187,14 @@ describe('takeover', () => {
     const second = person({ email: 'recycled@example.com' });
     const browser = await signInAs(second);
     expect(browser.page.status).toBe(403);
-    expect(await usersOf(second.sub)).toEqual([]);
-    expect(await usersOf(first.sub)).toHaveLength(1);
+    expect(await readLinkedUsers(second.sub)).toEqual([]);
+    expect(await readLinkedUsers(first.sub)).toHaveLength(1);
   });
 
   test('the same subject at a different issuer is unknown', async () => {
     const who = person();
     await signInAs(who);
-    const { user_id } = (await usersOf(who.sub))[0]!;
+    const { user_id } = (await readLinkedUsers(who.sub))[0]!;
     await sql('UPDATE identities SET issuer = $2 WHERE user_id = $1', [user_id, 'https://other.example']);
     const browser = await signInAs(who);
     expect(browser.page.status).toBe(403);
@@ -207,16 +207,16 @@ describe('takeover', () => {
     const who = person();
     await signInAs(who, browser, `${IDENTITIES}/connect`);
     expect(browser.page.location).toBe(IDENTITIES);
-    expect(await usersOf(who.sub)).toEqual([]);
+    expect(await readLinkedUsers(who.sub)).toEqual([]);
     await browser.follow();
     expect(browser.words).toContain(`You signed in at Keyring as ${who.preferred_username}`);
     await browser.submit(IDENTITIES, { password: 'not this one' });
     expect([browser.page.status, browser.words]).toEqual([403, expect.stringContaining('wrong')]);
-    expect(await usersOf(who.sub)).toEqual([]);
+    expect(await readLinkedUsers(who.sub)).toEqual([]);
     await browser.submit(IDENTITIES, { password: PASSWORD });
     await browser.follow();
     expect(browser.words).toContain('Your Keyring account is connected.');
-    expect(await usersOf(who.sub)).toMatchObject([{ user_id: user.id }]);
+    expect(await readLinkedUsers(who.sub)).toMatchObject([{ user_id: user.id }]);
     expect(newestEvent()).toMatchObject({ event: 'identity.connected', user_id: user.id });
     expect(await signedInAs(await signInAs(who))).toBe(user.username);
   });
@@ -247,7 +247,7 @@ describe('takeover', () => {
     });
     await theirs.follow();
     expect(theirs.words).toContain('This has expired.');
-    expect(await usersOf(who.sub)).toEqual([]);
+    expect(await readLinkedUsers(who.sub)).toEqual([]);
   });
 
   test('a response is rejected after the user has signed out or in as a different user', async () => {
@@ -263,7 +263,7 @@ describe('takeover', () => {
     browser.cookies.set('gamewharf_provider_request', request);
     await browser.get(callback);
     expect(browser.page.status).toBe(403);
-    expect(await usersOf(who.sub)).toEqual([]);
+    expect(await readLinkedUsers(who.sub)).toEqual([]);
   });
 });
 
@@ -282,7 +282,7 @@ describe('connected providers', () => {
   test('is disconnected, unless it is the last way in', async () => {
     const who = person();
     const browser = await signInAs(who);
-    const { user_id } = (await usersOf(who.sub))[0]!;
+    const { user_id } = (await readLinkedUsers(who.sub))[0]!;
     const [{ id } = { id: 0 }] = await sql<{ id: number }>('SELECT id FROM identities WHERE user_id = $1', [
       user_id,
     ]);
@@ -292,7 +292,7 @@ describe('connected providers', () => {
     await browser.post(`${IDENTITIES}/${id}/disconnect`, { form_token });
     await browser.follow();
     expect(browser.words).toContain('only way to sign in');
-    expect(await usersOf(who.sub)).toHaveLength(1);
+    expect(await readLinkedUsers(who.sub)).toHaveLength(1);
     // Without a password, a second identity is confirmed by a sign-in a moment ago.
     const second = person();
     await signInAs(second, browser, `${IDENTITIES}/connect`);
@@ -326,7 +326,7 @@ describe('connected providers', () => {
     await browser.get(IDENTITIES);
     const form_token = /name="form_token" value="([^"]*)"/.exec(browser.page.text)![1]!;
     await browser.post(`${IDENTITIES}/${id}/disconnect`, { form_token });
-    expect(await usersOf(who.sub)).toHaveLength(1);
+    expect(await readLinkedUsers(who.sub)).toHaveLength(1);
   });
 });
 
@@ -340,7 +340,7 @@ describe('an erasure that ends first', () => {
   test('rejects a sign-in that has found the identity', async () => {
     const who = person();
     await signInAs(who);
-    const [{ user_id } = { user_id: 0 }] = await usersOf(who.sub);
+    const [{ user_id } = { user_id: 0 }] = await readLinkedUsers(who.sub);
     await sql('DELETE FROM sessions WHERE user_id = $1', [user_id]);
     const { commit } = await eraseAccount(user_id);
     const signingIn = signInAs(who);
@@ -365,7 +365,7 @@ describe('an erasure that ends first', () => {
     await untilBlocked();
     await commit();
     expect((await connecting).status).toBe(403);
-    expect(await usersOf(who.sub)).toEqual([]);
+    expect(await readLinkedUsers(who.sub)).toEqual([]);
   });
 });
 
@@ -423,7 +423,7 @@ describe('OIDC_ONLY', () => {
   test('a stored password is not asked for: changes are confirmed by signing in again at the provider', async () => {
     const who = person();
     const browser = await signInAs(who, new Browser({}, () => base));
-    const [{ user_id } = { user_id: 0 }] = await usersOf(who.sub);
+    const [{ user_id } = { user_id: 0 }] = await readLinkedUsers(who.sub);
     await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user_id, 'not checked']);
     await browser.get(ACCOUNT);
     expect(browser.page.text).not.toContain('type="password"');
@@ -607,7 +607,7 @@ describe('a provider that lies', () => {
     await accepted();
     fake.claims = (usual) => ({ ...usual, ...claims });
     expect((await finish()).page.status).toBe(303);
-    expect((await usersOf('odd'))[0]!.username).toMatch(/^player/);
+    expect((await readLinkedUsers('odd'))[0]!.username).toMatch(/^player/);
   });
 
   test('the user info of another subject is rejected', async () => {

@@ -273,9 +273,9 @@ describe('the Sales page', () => {
 });
 
 describe('the Figures page', () => {
-  const columnsOf = (page: Browser) =>
+  const readColumnLabels = (page: Browser) =>
     [...page.page.text.matchAll(/<g class="column"[^>]* aria-label="([^"]*)"/g)].map(([, label]) => label!);
-  const labelsOf = (page: Browser) =>
+  const readLabelPositions = (page: Browser) =>
     [...page.page.text.matchAll(/<text[^>]* x="([\d.]+)%" y="338"/g)].map(([, x]) => Number(x));
 
   test('groups by currency, by day, week and month, for one game or all', async () => {
@@ -298,27 +298,27 @@ describe('the Figures page', () => {
     expect(page.words).toContain('USD · 8 sales JPY · 4 sales');
     await ask('currency=JPY');
     expect(page.page.text).toContain('Sales: revenue in JPY and number of sales, by day');
-    expect(columnsOf(page)).toHaveLength(30);
-    expect(columnsOf(page).at(-1)).toMatch(/: ¥0, 0 sales$/);
-    expect(columnsOf(page).at(-4)).toMatch(/: ¥2,000, 4 sales$/);
+    expect(readColumnLabels(page)).toHaveLength(30);
+    expect(readColumnLabels(page).at(-1)).toMatch(/: ¥0, 0 sales$/);
+    expect(readColumnLabels(page).at(-4)).toMatch(/: ¥2,000, 4 sales$/);
     expect(page.words).toContain(`1 game without sales in JPY ${two.title}`);
     await ask('currency=XXX');
-    expect(columnsOf(page).at(-1)).toMatch(/: \$19.98, 2 sales$/);
+    expect(readColumnLabels(page).at(-1)).toMatch(/: \$19.98, 2 sales$/);
     expect(await ask('range=12m')).toContain('Revenue $1,030.97');
-    expect(columnsOf(page)).toHaveLength(12);
+    expect(readColumnLabels(page)).toHaveLength(12);
     await ask('range=constructor');
-    expect(columnsOf(page)).toHaveLength(30);
+    expect(readColumnLabels(page)).toHaveLength(30);
     await ask('range=5y');
-    expect(columnsOf(page)).toHaveLength(60);
+    expect(readColumnLabels(page)).toHaveLength(60);
     expect(await ask('range=all&by=day')).toContain('Revenue $1,153.97 Sales 10 Refunds 0 Average');
-    expect(columnsOf(page)[0]).toMatch(/^\w{3} \d{4}: \$123.00, 1 sale$/);
+    expect(readColumnLabels(page)[0]).toMatch(/^\w{3} \d{4}: \$123.00, 1 sale$/);
     // An axis of several years includes the year.
     await ask('range=5y&by=week');
     expect(page.page.text).toMatch(/<text[^>]*text-anchor="middle">\s*\d+ \w{3} \d{4}\s*<\/text>/);
     await ask('range=90d&by=week');
-    expect(columnsOf(page).every((column) => column.startsWith('Week of '))).toBe(true);
+    expect(readColumnLabels(page).every((column) => column.startsWith('Week of '))).toBe(true);
     expect(
-      new Set(columnsOf(page).map((column) => new Date(column.slice(8).split(':')[0]!).getUTCDay())),
+      new Set(readColumnLabels(page).map((column) => new Date(column.slice(8).split(':')[0]!).getUTCDay())),
     ).toHaveProperty('size', 1);
     expect(await ask(`currency=USD&game=${one.id}`)).toContain(`Sales of ${one.title}`);
     expect(page.words).toContain('Revenue $29.97');
@@ -334,7 +334,7 @@ describe('the Figures page', () => {
     const page = await signInBrowser(seller);
     for (const range of ['30d', '90d', '12m', '5y', '12m&by=week', '30d&by=week', '12m&by=day']) {
       await page.get(`${FIGURES}?range=${range}`);
-      const labels = labelsOf(page);
+      const labels = readLabelPositions(page);
       const gaps = labels.slice(1).map((x, i) => Math.round((x - labels[i]!) * 10));
       expect({ range, gaps: new Set(gaps).size }).toEqual({ range, gaps: 1 });
     }
@@ -358,7 +358,7 @@ describe('the Figures page', () => {
     expect(page.words).toContain(
       'Revenue €20.00 +33% from €15.00 Sales 3 no change Refunds 0 no change Average order €6.67 +33% from €5.00',
     );
-    expect(columnsOf(page)).toEqual([
+    expect(readColumnLabels(page)).toEqual([
       '29 Feb 2024: €7.00, 1 sale; before: €5.00',
       '1 Mar 2024: €13.00, 2 sales; before: €10.00',
     ]);
@@ -513,7 +513,7 @@ describe('the Figures page', () => {
   test('begins all time with the month of the first sale', async () => {
     const seller = await make.user();
     const page = await signInBrowser(seller);
-    const nameOf = async () =>
+    const readContentDisposition = async () =>
       (await page.get(`${FIGURES}.csv?of=game&range=all`)).headers.get('content-disposition');
     const mine = await make.game({ owner: seller });
     await page.get(`${FIGURES}?range=all`);
@@ -521,7 +521,9 @@ describe('the Figures page', () => {
     expect(page.words).not.toMatch(/\b19\d\d\b/);
     await sold(mine.id, '2015-06-07', 'EUR', 1, 500);
     const today = dayAgo(0).slice(0, 10);
-    expect(await nameOf()).toBe(`attachment; filename="sales-by-game-2015-06-01-to-${today}.csv"`);
+    expect(await readContentDisposition()).toBe(
+      `attachment; filename="sales-by-game-2015-06-01-to-${today}.csv"`,
+    );
     await page.get(`${FIGURES}?range=all`);
     expect(page.words).toContain('1 Jun 2015 to ');
     expect(page.page.text).toContain(`${SALES}?game=${mine.id}&amp;range=all"`);

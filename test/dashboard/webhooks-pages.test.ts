@@ -28,7 +28,7 @@ afterEach(async () => {
   await sql('DELETE FROM webhooks');
 });
 
-const pathOf = ({ id }: Receiver) => `${WEBHOOKS}/${id}`;
+const webhookPath = ({ id }: Receiver) => `${WEBHOOKS}/${id}`;
 
 /** Adds the receiver as a webhook on the page. */
 async function added(receiver: Receiver, fields: Record<string, string> = {}, as = browser) {
@@ -55,13 +55,13 @@ const order = (game_id: number | number[]) => ({
 const sold = async (game_id: number | number[], fields = {}) =>
   (await post('/operator/purchases', { ...order(game_id), ...fields })).purchase.id;
 const idle = () => until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0);
-const attemptsOf = (receiver: Receiver) =>
+const readAttempts = (receiver: Receiver) =>
   sql<{ id: number; outcome: string; response: string }>(
     'SELECT id, outcome, response FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id',
     [receiver.id],
   );
 const recorded = (receiver: Receiver, count: number) =>
-  until(async () => (await attemptsOf(receiver)).length >= count);
+  until(async () => (await readAttempts(receiver)).length >= count);
 /** Makes the next attempt due. */
 async function again() {
   await sql('UPDATE webhook_deliveries SET due_at = now()');
@@ -71,7 +71,7 @@ async function again() {
 
 test('a seller adds a webhook, sees its secret once, and is notified of sales and refunds', async () => {
   const receiver = await added(await Receiver.open(status(200, {}, '<b>thanks</b>\n\0you')));
-  await browser.get(pathOf(receiver));
+  await browser.get(webhookPath(receiver));
   expect(browser.page.text).not.toContain(receiver.secret);
   expect(browser.words).toContain('No messages have been sent yet.');
   const id = await sold(game.id, { reference: 'order-1' });
@@ -84,7 +84,7 @@ test('a seller adds a webhook, sees its secret once, and is notified of sales an
     ['purchase.refunded', true, id, 'order-1'],
   ]);
   await recorded(receiver, 2);
-  await browser.get(pathOf(receiver));
+  await browser.get(webhookPath(receiver));
   expect(browser.words).toMatch(
     new RegExp(`Sale ${id} \\d+ \\w+ \\d+ , [\\d:]+ UTC 200 \\d+ ms <b>thanks</b> you Send again`),
   );
@@ -176,16 +176,16 @@ test('sends no more messages to an admin removed from a game, not even pending o
   await idle();
   expect(receiver.messages.map(({ data }) => data.game_ids)).toEqual([[shared.id]]);
   // The former admin can't resend an earlier failed message either.
-  const [attempt] = await attemptsOf(receiver);
-  await theirs.get(pathOf(receiver));
-  expect((await theirs.submit(`${pathOf(receiver)}/attempts/${attempt!.id}`)).status).toBe(404);
+  const [attempt] = await readAttempts(receiver);
+  await theirs.get(webhookPath(receiver));
+  expect((await theirs.submit(`${webhookPath(receiver)}/attempts/${attempt!.id}`)).status).toBe(404);
   expect(receiver.messages).toHaveLength(1);
 });
 
 test('sends a test message, and resends a delivery with the same ID', async () => {
   const receiver = await added(await Receiver.open(status(503, {}, 'down')));
-  await browser.get(pathOf(receiver));
-  await browser.submit(`${pathOf(receiver)}/test`);
+  await browser.get(webhookPath(receiver));
+  await browser.submit(`${webhookPath(receiver)}/test`);
   await browser.follow();
   expect(browser.words).toMatch(/Your receiver responded with 503 \(\d+ ms\)\./);
   expect(browser.words).toMatch(/Test \d+ \w+ \d+ ?, [\d:]+ UTC 503 \d+ ms down/);
@@ -193,10 +193,10 @@ test('sends a test message, and resends a delivery with the same ID', async () =
   await receiver.received(2);
   await recorded(receiver, 2);
   receiver.response = status(200);
-  await browser.get(pathOf(receiver));
+  await browser.get(webhookPath(receiver));
   expect(browser.words).toContain('Pending messages 1');
-  const [, attempt] = await attemptsOf(receiver);
-  await browser.submit(`${pathOf(receiver)}/attempts/${attempt!.id}`);
+  const [, attempt] = await readAttempts(receiver);
+  await browser.submit(`${webhookPath(receiver)}/attempts/${attempt!.id}`);
   await browser.follow();
   expect(browser.words).toContain('Your receiver responded with 200');
   // Delivered: no message is pending.
@@ -211,24 +211,24 @@ test('sends a test message, and resends a delivery with the same ID', async () =
   });
   expect(first!.data.id).toBe(id);
   closeReceivers();
-  await browser.submit(`${pathOf(receiver)}/test`);
+  await browser.submit(`${webhookPath(receiver)}/test`);
   await browser.follow();
   expect(browser.words).toContain('Your receiver didn’t respond: ECONNREFUSED');
   // A test can't be resent, because it has no sale.
-  const [test] = await attemptsOf(receiver);
-  await browser.get(pathOf(receiver));
-  expect(() => browser.formFields(`${pathOf(receiver)}/attempts/${test!.id}`)).toThrow('no form');
+  const [test] = await readAttempts(receiver);
+  await browser.get(webhookPath(receiver));
+  expect(() => browser.formFields(`${webhookPath(receiver)}/attempts/${test!.id}`)).toThrow('no form');
 });
 
 test(`keeps the last ${MAX_ATTEMPTS} attempts`, async () => {
   const receiver = await added(await Receiver.open());
-  const form = `${pathOf(receiver)}/test`;
+  const form = `${webhookPath(receiver)}/test`;
   for (let i = 0; i < MAX_ATTEMPTS + 2; i++) {
-    await browser.get(pathOf(receiver));
+    await browser.get(webhookPath(receiver));
     await browser.submit(form);
   }
-  expect(await attemptsOf(receiver)).toHaveLength(MAX_ATTEMPTS);
-  await browser.get(pathOf(receiver));
+  expect(await readAttempts(receiver)).toHaveLength(MAX_ATTEMPTS);
+  await browser.get(webhookPath(receiver));
   expect(browser.words.match(/ Test \d/g)).toHaveLength(MAX_ATTEMPTS);
 });
 
@@ -239,11 +239,11 @@ test('a receiver that responds with 410 is disabled, until its owner enables it 
   await until(async () => (await sql('SELECT FROM webhooks WHERE ended_at IS NOT NULL')).length === 1);
   await sold(game.id);
   expect(await sql('SELECT FROM webhook_deliveries')).toEqual([]);
-  await browser.get(pathOf(receiver));
+  await browser.get(webhookPath(receiver));
   expect(browser.words).toContain(
     'This webhook was disabled because your receiver responded with 410 Gone. Enable again',
   );
-  const enable = `${pathOf(receiver)}/enable`;
+  const enable = `${webhookPath(receiver)}/enable`;
   const fields = browser.formFields(enable);
   const other = await signInBrowser(await make.user());
   await other.get('/user/games');
@@ -275,18 +275,18 @@ test('a receiver that responds with 410 is disabled, until its owner enables it 
 test('signs with a rotated secret at once, and deletes a webhook', async () => {
   const receiver = await added(await Receiver.open());
   const before = receiver.secret;
-  await browser.get(`${pathOf(receiver)}/rotate`);
-  await browser.submit(`${pathOf(receiver)}/rotate`);
+  await browser.get(`${webhookPath(receiver)}/rotate`);
+  await browser.submit(`${webhookPath(receiver)}/rotate`);
   await browser.follow();
   receiver.secret = /whsec_[\w+/]{43}=/.exec(browser.page.text)![0];
   expect(receiver.secret).not.toBe(before);
   await sold(game.id);
   expect((await receiver.received(1))[0]!.genuine).toBe(true);
-  await browser.get(`${pathOf(receiver)}/delete`);
-  await browser.submit(`${pathOf(receiver)}/delete`);
+  await browser.get(`${webhookPath(receiver)}/delete`);
+  await browser.submit(`${webhookPath(receiver)}/delete`);
   await browser.follow();
   expect(browser.words).toContain('The webhook was deleted.');
-  expect((await browser.get(pathOf(receiver))).status).toBe(404);
+  expect((await browser.get(webhookPath(receiver))).status).toBe(404);
   await sold(game.id);
   expect(await sql('SELECT FROM webhook_deliveries')).toEqual([]);
   const events = () =>
@@ -347,8 +347,8 @@ test("exports a user's webhooks, and erases them along with receivers' responses
   await make.game({ owner: person });
   const theirs = await signInBrowser(person);
   const receiver = await added(await Receiver.open(), {}, theirs);
-  await theirs.get(pathOf(receiver));
-  await theirs.submit(`${pathOf(receiver)}/test`);
+  await theirs.get(webhookPath(receiver));
+  await theirs.submit(`${webhookPath(receiver)}/test`);
   const ofSeller = await added(await Receiver.open(status(200, {}, 'order of quill@example.com')));
   await sold(game.id, { user_id: person.id, email: 'quill@example.com' });
   await recorded(ofSeller, 1);
@@ -364,14 +364,14 @@ test("exports a user's webhooks, and erases them along with receivers' responses
   ]);
   expect(await post(`/operator/users/${person.id}/erase`)).toMatchObject({ erased: { webhooks: 1 } });
   expect(await sql('SELECT FROM webhooks WHERE user_id = $1', [person.id])).toEqual([]);
-  expect(await attemptsOf(ofSeller)).toMatchObject([{ outcome: '200', response: null }]);
+  expect(await readAttempts(ofSeller)).toMatchObject([{ outcome: '200', response: null }]);
 });
 
 test('shows times of the same clock as the signature', async () => {
   theClock().stop();
   const receiver = await added(await Receiver.open());
-  await browser.get(pathOf(receiver));
-  await browser.submit(`${pathOf(receiver)}/test`);
+  await browser.get(webhookPath(receiver));
+  await browser.submit(`${webhookPath(receiver)}/test`);
   await browser.follow();
   expect(browser.words).toContain('Your receiver responded with 204 (0 ms).');
 });
