@@ -35,7 +35,7 @@ const sell = (fields: object = {}) =>
 const claim = (game_id = 1) => player.post('/bundles/1/claim-game', { game_id });
 const refund = (id = purchase_id) => operator.postJson(`/operator/purchases/${id}/refund`, {});
 const erase = () => operator.postJson('/operator/users/2/erase', {});
-const idOf = ({ status, body }: HttpResponse) => {
+const readPurchaseId = ({ status, body }: HttpResponse) => {
   expect(status).toBe(200);
   return (body as { purchase: { id: number } }).purchase.id;
 };
@@ -48,7 +48,7 @@ beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases, download_keys, collections, bundles CASCADE');
   await importLines(user(1), user(2), ...[1, 2, 3, 4].map((id) => game(id)), bundle);
   player = new Actor(2, 'user2', await make.key({ owner: { id: 2 } }));
-  purchase_id = idOf(await sell());
+  purchase_id = readPurchaseId(await sell());
 });
 
 afterEach(async () => {
@@ -87,14 +87,14 @@ describe('a claim that races a refund leaves no live key', () => {
     await untilBlocked(2);
     await release();
     const { status } = await response;
-    idOf(await refunded);
+    readPurchaseId(await refunded);
     expect([200, 404]).toContain(status);
     expect((await keys()).filter(({ live }) => live)).toEqual([]);
   });
 
   test('no order of claims and refunds leaves one', async () => {
     for (let round = 0; round < 5; round++) {
-      purchase_id = idOf(await sell());
+      purchase_id = readPurchaseId(await sell());
       await Promise.all([claim(1), claim(2), refund(), claim(1), claim(3), claim(2)]);
       await refund(purchase_id);
       const live = await sql('SELECT FROM download_keys WHERE purchase_id = $1 AND revoked_at IS NULL', [
@@ -191,7 +191,7 @@ describe('an import that changes the bundle', () => {
     await query('UPDATE bundles SET version = version + 1, games_count = 4 WHERE id = 1');
     await query('INSERT INTO bundle_games (bundle_id, game_id, position) VALUES (1, 4, 4)');
     await commit();
-    const id = idOf(await response);
+    const id = readPurchaseId(await response);
     expect(await sql('SELECT FROM purchase_games WHERE purchase_id = $1', [id])).toHaveLength(4);
   });
 
@@ -238,7 +238,7 @@ test('a killed session leaves no claim behind, and the next one succeeds', async
 });
 
 test('a purchase that loses the game while another one is the newest gives the key of the other', async () => {
-  const newest = idOf(await sell());
+  const newest = readPurchaseId(await sell());
   const { query, commit } = await holdLocks(`SELECT FROM purchases WHERE id = ${newest} FOR UPDATE`);
   const response = claim(1);
   await untilBlocked();

@@ -8,7 +8,7 @@ import { databaseUrl, useStore } from '../support/app';
 
 useStore();
 
-const problemOf = async (url: string) => {
+const migrationProblem = async (url: string) => {
   const error: unknown = await migrate({ DATABASE_URL: url }, () => undefined).catch(
     (thrown: unknown) => thrown,
   );
@@ -35,27 +35,27 @@ async function brokenTlsServer(): Promise<string> {
 
 describe('TLS errors are reported in one sentence', () => {
   test('a server without TLS', async () => {
-    expect(await problemOf(withOptions('sslmode=require'))).toMatch(
+    expect(await migrationProblem(withOptions('sslmode=require'))).toMatch(
       /^Can't connect to the database at 127\.0\.0\.1:\d+ over TLS \(The server does not support SSL connections\): check /,
     );
   });
 
   test('a server that breaks the TLS handshake', async () => {
-    const problem = await problemOf(await brokenTlsServer());
+    const problem = await migrationProblem(await brokenTlsServer());
     expect(problem).toMatch(
       /^Can't connect to the database at 127\.0\.0\.1:\d+ over TLS \(EPROTO\): check its certificate, and sslmode and sslrootcert in DATABASE_URL\.$/,
     );
   });
 
   test('a missing certificate file', async () => {
-    expect(await problemOf(withOptions('sslmode=verify-full&sslrootcert=/nowhere/ca.crt'))).toBe(
+    expect(await migrationProblem(withOptions('sslmode=verify-full&sslrootcert=/nowhere/ca.crt'))).toBe(
       "The file /nowhere/ca.crt in DATABASE_URL can't be read (ENOENT): create it, or change DATABASE_URL.",
     );
   });
 });
 
 test('a missing server', async () => {
-  expect(await problemOf('postgres://somebody:secret@127.0.0.1:1/store')).toBe(
+  expect(await migrationProblem('postgres://somebody:secret@127.0.0.1:1/store')).toBe(
     "The database at 127.0.0.1:1 can't be reached (ECONNREFUSED): start it, or change DATABASE_URL.",
   );
 });

@@ -24,7 +24,7 @@ afterAll(() => rmSync(files, { recursive: true }));
 type JsonObject = Record<string, unknown>;
 
 const all = (options: Parameters<typeof demoRecords>[0] = {}) => [...demoRecords(options)];
-const textOf = (options: Parameters<typeof demoRecords>[0] = {}) =>
+const demoText = (options: Parameters<typeof demoRecords>[0] = {}) =>
   Buffer.concat([...toNdjson(demoRecords(options))]).toString();
 
 test('npm start prints an account of an empty store as long as its password works', async () => {
@@ -127,8 +127,8 @@ interface Listed {
 }
 
 test('equal options create equal stores, and another seed creates another one', () => {
-  expect(textOf()).toBe(textOf());
-  expect(textOf({ seed: 2 })).not.toBe(textOf());
+  expect(demoText()).toBe(demoText());
+  expect(demoText({ seed: 2 })).not.toBe(demoText());
 });
 
 test('every time is before the day of the store, sales follow publications, and builds are recent', () => {

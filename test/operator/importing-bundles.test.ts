@@ -41,7 +41,7 @@ const stored = async (id = 1) => {
   );
   return row;
 };
-const gamesOf = async (purchase_id: number) =>
+const readPurchasedGameIds = async (purchase_id: number) =>
   (
     await sql<{ game_id: number }>(
       'SELECT game_id::int FROM purchase_games WHERE purchase_id = $1 ORDER BY game_id',
@@ -59,7 +59,7 @@ const sell = (fields: object = {}) =>
     amount: 1000,
     ...fields,
   });
-const idOf = ({ status, body }: HttpResponse) => {
+const readPurchaseId = ({ status, body }: HttpResponse) => {
   expect(status).toBe(200);
   return (body as { purchase: { id: number } }).purchase.id;
 };
@@ -174,7 +174,7 @@ describeImports('a purchase of a bundle', () => {
       { id: 1, purchase_type: 'bundle', bundle_id: 1 },
       { id: 2, purchase_type: 'bundle', bundle_id: 1 },
     ]);
-    expect(await gamesOf(1)).toEqual([1, 2, 3]);
+    expect(await readPurchasedGameIds(1)).toEqual([1, 2, 3]);
     expect(await sql('SELECT game_id FROM download_keys WHERE purchase_id = 1')).toEqual([]);
     expect(await sql('SELECT game_id FROM download_keys WHERE purchase_id = 2')).toHaveLength(3);
     expect(await sql('SELECT amount FROM game_earnings WHERE game_id = 1')).toEqual([{ amount: 334 + 334 }]);
@@ -183,9 +183,9 @@ describeImports('a purchase of a bundle', () => {
     expect(await importLines(sale(1), sale(2, { with_key: true, amount: 1001 }))).toEqual([
       'purchases 0 new, 0 changed, 2 unchanged',
     ]);
-    expect(await gamesOf(1)).toEqual([1, 2, 3]);
+    expect(await readPurchasedGameIds(1)).toEqual([1, 2, 3]);
     await importLines(sale(3));
-    expect(await gamesOf(3)).toEqual([1, 2, 3, 4]);
+    expect(await readPurchasedGameIds(3)).toEqual([1, 2, 3, 4]);
   });
 
   test('can be partial, or named by its reference', async () => {
@@ -193,7 +193,7 @@ describeImports('a purchase of a bundle', () => {
     expect(await importLines({ type: 'purchase', id: 1, amount: 700 })).toEqual([
       'purchases 0 new, 1 changed, 0 unchanged',
     ]);
-    expect(await gamesOf(1)).toEqual([1, 2, 3]);
+    expect(await readPurchasedGameIds(1)).toEqual([1, 2, 3]);
     const { id: _, ...unnumbered } = sale(0, { reference: 'order-1' });
     await importLines(unnumbered, { ...unnumbered, reference: 'order-2' });
     expect(await importLines({ ...unnumbered, amount: 5 })).toEqual([
@@ -201,9 +201,9 @@ describeImports('a purchase of a bundle', () => {
     ]);
     // Another bundle, and back to a single game.
     await importLines({ type: 'purchase', id: 1, bundle_id: 2 });
-    expect(await gamesOf(1)).toEqual([4]);
+    expect(await readPurchasedGameIds(1)).toEqual([4]);
     await importLines({ type: 'purchase', id: 1, bundle_id: null, game_id: 5, purchase_type: 'game' });
-    expect(await gamesOf(1)).toEqual([5]);
+    expect(await readPurchasedGameIds(1)).toEqual([5]);
     expect(await sql('SELECT bundle_id FROM purchases WHERE id = 1')).toEqual([{ bundle_id: null }]);
   });
 
@@ -226,7 +226,7 @@ describeImports('a purchase of a bundle', () => {
 
   test('that the service created is not changed to another bundle', async () => {
     await importLines(bundle(1), bundle(2, { game_ids: [3, 1, 2] }));
-    const id = idOf(await sell());
+    const id = readPurchaseId(await sell());
     await importLines({ type: 'bundle', id: 1, game_ids: [3, 1, 2, 4] });
     expect(await importLines(sale(id, { source: 'store' }))).toEqual([
       'purchases 0 new, 0 changed, 1 unchanged',
@@ -247,16 +247,16 @@ describeImports('a game that is added later', () => {
       sale(3, { status: 'pending' }),
       sale(4, { bundle_id: 2 }),
     );
-    const sold = idOf(await sell());
+    const sold = readPurchaseId(await sell());
     const more = bundle(1, { game_ids: [4, 3, 1, 2] });
     expect(await importLines(more)).toEqual(['bundles 0 new, 1 changed, 0 unchanged']);
-    expect(await gamesOf(1)).toEqual([1, 2, 3]);
+    expect(await readPurchasedGameIds(1)).toEqual([1, 2, 3]);
     expect(await importLines({ ...more, extend: true })).toEqual([
       'bundles 0 new, 0 changed, 1 unchanged',
       'purchases 0 new, 3 changed, 0 unchanged',
     ]);
-    for (const id of [1, 3, sold]) expect(await gamesOf(id)).toEqual([1, 2, 3, 4]);
-    for (const id of [2, 4]) expect(await gamesOf(id)).toEqual([1, 2, 3]);
+    for (const id of [1, 3, sold]) expect(await readPurchasedGameIds(id)).toEqual([1, 2, 3, 4]);
+    for (const id of [2, 4]) expect(await readPurchasedGameIds(id)).toEqual([1, 2, 3]);
     expect(await sql('SELECT amount FROM game_earnings WHERE game_id = 4')).toEqual([{ amount: 500 }]);
     expect(await importLines({ ...more, extend: true })).toEqual(['bundles 0 new, 0 changed, 1 unchanged']);
     expect(await sql('SELECT version FROM bundles WHERE id = 1')).toEqual([{ version: 2 }]);
@@ -268,7 +268,7 @@ describeImports('a game that is added later', () => {
 
   test('is given to purchases of the same stream, too', async () => {
     await importLines(bundle(1), sale(1), sale(2), sale(3));
-    const sold = idOf(await sell());
+    const sold = readPurchaseId(await sell());
     expect(
       await importLines(
         sale(1, { amount: 800 }),
@@ -278,8 +278,8 @@ describeImports('a game that is added later', () => {
         sale(9),
       ),
     ).toEqual(['bundles 0 new, 1 changed, 0 unchanged', 'purchases 1 new, 4 changed, 0 unchanged']);
-    for (const id of [1, 2, 3, sold]) expect(await gamesOf(id)).toEqual([1, 2, 3, 5]);
-    expect(await gamesOf(9)).toEqual([3, 5]);
+    for (const id of [1, 2, 3, sold]) expect(await readPurchasedGameIds(id)).toEqual([1, 2, 3, 5]);
+    expect(await readPurchasedGameIds(9)).toEqual([3, 5]);
   });
 
   test('stays with buyers when it leaves the bundle', async () => {
@@ -310,7 +310,7 @@ describe('a sale of a bundle over HTTP', () => {
     expect(await sql('SELECT bundle_id FROM purchases')).toEqual([{ bundle_id: 1 }]);
     const seller = new Actor(1, 'user1', await make.key({ owner: { id: 1 } }));
     const { body } = await seller.get('/games/2/purchases', { user_id: 2 });
-    expect(body).toMatchObject({ purchases: [{ id: idOf(response), game_id: [1, 2, 3] }] });
+    expect(body).toMatchObject({ purchases: [{ id: readPurchaseId(response), game_id: [1, 2, 3] }] });
   });
 
   test('is repeated with the same reference, even after a claim and a change of the bundle', async () => {
@@ -345,7 +345,7 @@ describe('a sale of a bundle over HTTP', () => {
   });
 
   test('is refunded with its shares', async () => {
-    const id = idOf(await sell());
+    const id = readPurchaseId(await sell());
     expect((await operator.postJson(`/operator/purchases/${id}/refund`, {})).status).toBe(200);
     expect(await sql('SELECT FROM game_earnings')).toEqual([]);
   });
@@ -393,8 +393,8 @@ test('an extension sends as many statements for many purchases as for two', asyn
   const few = await countStatements(bundle(1, { game_ids: [3, 1, 2, 4], extend: true }));
   await importLines(...Array.from({ length: 30 }, (_, i) => sale(i + 3)));
   const many = await countStatements(bundle(1, { game_ids: [3, 1, 2, 4, 5], extend: true }));
-  expect(await gamesOf(1)).toEqual([1, 2, 3, 4, 5]);
-  expect(await gamesOf(32)).toEqual([1, 2, 3, 4, 5]);
+  expect(await readPurchasedGameIds(1)).toEqual([1, 2, 3, 4, 5]);
+  expect(await readPurchasedGameIds(32)).toEqual([1, 2, 3, 4, 5]);
   expect(many).toBe(few);
 });
 

@@ -443,7 +443,7 @@ describe('IDs that the service assigned', () => {
       private: true,
     });
     const { id } = (body as { collection: { id: number } }).collection;
-    // Written in parallel to the request; `problemsOf` compares all tables.
+    // Written in parallel to the request; `importErrors` compares all tables.
     await until(async () => (await sql('SELECT FROM api_keys WHERE last_used_at IS NOT NULL')).length === 1);
     expect(await importErrors(collection(id, { user_id: 2 }))).toEqual([
       `line 1: collection ${id}: was created by this service for another user`,

@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 
 const key = { type: 'download_key', id: 1, key: 'a-key', game_id: 1 };
-const summaryOf = (...summary: string[]) => ok(expect.objectContaining({ summary }));
+const okWithSummary = (...summary: string[]) => ok(expect.objectContaining({ summary }));
 
 /** Users are looked up before purchases, and keys after them. */
 const holdUser = () => holdLocks('SELECT FROM users WHERE id = 1 FOR UPDATE');
@@ -47,7 +47,7 @@ describeImports('a purchase written by another client during an import', () => {
     await sendSmall([purchase(1)]);
     await release();
     expect(await response).toEqual(
-      summaryOf('users 0 new, 1 changed, 0 unchanged', 'purchases 0 new, 0 changed, 1 unchanged'),
+      okWithSummary('users 0 new, 1 changed, 0 unchanged', 'purchases 0 new, 0 changed, 1 unchanged'),
     );
   });
 
@@ -59,7 +59,7 @@ describeImports('a purchase written by another client during an import', () => {
     await sendSmall([purchase(1)]);
     await release();
     expect(await response).toEqual(
-      summaryOf('purchases 0 new, 1 changed, 0 unchanged', 'download_keys 0 new, 1 changed, 0 unchanged'),
+      okWithSummary('purchases 0 new, 1 changed, 0 unchanged', 'download_keys 0 new, 1 changed, 0 unchanged'),
     );
   });
 
@@ -71,7 +71,7 @@ describeImports('a purchase written by another client during an import', () => {
     await sendSmall([{ type: 'purchase', id: 1, deleted: true }]);
     await release();
     expect(await response).toEqual(
-      summaryOf('users 0 new, 1 changed, 0 unchanged', 'purchases 1 new, 0 changed, 0 unchanged'),
+      okWithSummary('users 0 new, 1 changed, 0 unchanged', 'purchases 1 new, 0 changed, 0 unchanged'),
     );
   });
 
@@ -81,7 +81,7 @@ describeImports('a purchase written by another client during an import', () => {
     const response = sendImport([purchase(1, { status: 'complete' })]);
     await untilBlocked();
     await commit();
-    expect(await response).toEqual(summaryOf('purchases 1 new, 0 changed, 0 unchanged'));
+    expect(await response).toEqual(okWithSummary('purchases 1 new, 0 changed, 0 unchanged'));
   });
 
   test('stays refunded if it is refunded after it was found unchanged', async () => {
@@ -107,7 +107,7 @@ describe('a purchase that is deleted during a large import', () => {
     await sendSmall([{ type: 'purchase', id: 1, deleted: true }]);
     await release();
     expect(await response).toEqual(
-      summaryOf('purchases 0 new, 1 changed, 1 unchanged', 'download_keys 0 new, 1 changed, 0 unchanged'),
+      okWithSummary('purchases 0 new, 1 changed, 1 unchanged', 'download_keys 0 new, 1 changed, 0 unchanged'),
     );
     expect(await sql('SELECT id FROM purchases')).toEqual([{ id: 2 }]);
   });
@@ -118,7 +118,7 @@ describeImports('a game that is being sold during an import', () => {
     // A sale acquires this lock for its foreign key.
     await holdLocks('SELECT FROM games WHERE id = 1 FOR KEY SHARE');
     expect(await sendImport([game(1, { title: 'Changed' })])).toEqual(
-      summaryOf('games 0 new, 1 changed, 0 unchanged'),
+      okWithSummary('games 0 new, 1 changed, 0 unchanged'),
     );
   });
 });
@@ -132,7 +132,7 @@ describeImports('a game that an import changes', () => {
     await query('SELECT FROM games WHERE id = 2 FOR NO KEY UPDATE NOWAIT');
     await release();
     expect(await response).toEqual(
-      summaryOf('games 0 new, 1 changed, 0 unchanged', 'purchases 1 new, 0 changed, 0 unchanged'),
+      okWithSummary('games 0 new, 1 changed, 0 unchanged', 'purchases 1 new, 0 changed, 0 unchanged'),
     );
     expect(await sql(`SELECT id FROM games WHERE title = 'Changed'`)).toEqual([{ id: 2 }]);
     expect(await storedSales()).toEqual(await expectedSales());
@@ -148,13 +148,13 @@ describeImports('a game that an import changes', () => {
     await untilBlocked();
     await query('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE NOWAIT');
     await commit();
-    expect(await response).toEqual(summaryOf('games 0 new, 1 changed, 0 unchanged'));
+    expect(await response).toEqual(okWithSummary('games 0 new, 1 changed, 0 unchanged'));
   });
 
   test('is changed without waiting for a change of its owner', async () => {
     await holdLocks('UPDATE users SET token_generation = 1 WHERE id = 1');
     expect(await sendImport([game(1, { title: 'Changed' })])).toEqual(
-      summaryOf('games 0 new, 1 changed, 0 unchanged'),
+      okWithSummary('games 0 new, 1 changed, 0 unchanged'),
     );
   });
 });
@@ -167,7 +167,7 @@ describeImports('a renamed user', () => {
     await untilBlocked();
     await query('SELECT FROM games WHERE id = 2 FOR NO KEY UPDATE NOWAIT');
     await release();
-    expect(await response).toEqual(summaryOf('users 0 new, 1 changed, 0 unchanged'));
+    expect(await response).toEqual(okWithSummary('users 0 new, 1 changed, 0 unchanged'));
     expect(await sql(`SELECT id FROM games WHERE owner_name = 'renamed'`)).toHaveLength(2);
   });
 });
@@ -193,7 +193,10 @@ describeImports('records that others refer to during an import', () => {
         { ...api_key, label: 'changed' },
       ]),
     ).toEqual(
-      summaryOf('api_keys 0 new, 1 changed, 0 unchanged', 'oauth_applications 0 new, 1 changed, 0 unchanged'),
+      okWithSummary(
+        'api_keys 0 new, 1 changed, 0 unchanged',
+        'oauth_applications 0 new, 1 changed, 0 unchanged',
+      ),
     );
   });
 });

@@ -39,7 +39,7 @@ async function searched(texts: string[]): Promise<string[]> {
   return found;
 }
 
-const tablesOf = (found: string[]) => [...new Set(found.map((place) => place.split('.')[0]!))].toSorted();
+const tableNames = (found: string[]) => [...new Set(found.map((place) => place.split('.')[0]!))].toSorted();
 
 interface Person {
   user: Actor;
@@ -244,9 +244,9 @@ const exported = async (user: Actor) => {
   });
   expect(status).toBe(200);
   expect(headers.get('content-type')).toBe('application/x-ndjson');
-  return linesOf(text);
+  return parseRecords(text);
 };
-const linesOf = (text: string) =>
+const parseRecords = (text: string) =>
   text
     .split('\n')
     .filter(Boolean)
@@ -299,7 +299,7 @@ describe('a person with rows in every table', () => {
   });
 
   test('is found by the search everywhere', async () => {
-    expect(tablesOf(await searched(person.texts))).toEqual([
+    expect(tableNames(await searched(person.texts))).toEqual([
       'account_links',
       'api_keys',
       'attempts',
@@ -396,7 +396,7 @@ describe('a person with rows in every table', () => {
     let games: unknown;
     let books: unknown;
     let purchases: number[];
-    const booksOf = () =>
+    const readPurchases = () =>
       sql(
         `SELECT id, purchase_type, created_at, source, currency, amount, sale_rate, quantity, status, donation,
            ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id) AS games FROM purchases p ORDER BY id`,
@@ -408,7 +408,7 @@ describe('a person with rows in every table', () => {
 
     beforeAll(async () => {
       others = await rowsWith(otherPerson.texts);
-      [games, books] = [await money(), await booksOf()];
+      [games, books] = [await money(), await readPurchases()];
       purchases = (
         await sql<{ id: number }>('SELECT id FROM purchases WHERE user_id = $1 ORDER BY id', [person.user.id])
       ).map(({ id }) => id);
@@ -462,7 +462,7 @@ describe('a person with rows in every table', () => {
     });
 
     test('amounts, dates and games of purchases, counts and earnings are unchanged', async () => {
-      expect(await booksOf()).toEqual(books);
+      expect(await readPurchases()).toEqual(books);
       expect(await money()).toEqual(games);
       expect(
         await sql('SELECT DISTINCT user_id, email FROM purchases WHERE id = ANY ($1)', [purchases]),
@@ -750,7 +750,7 @@ describe('an email address', () => {
 
   test('is removed from the references of sales, as is a name, but not a number or two letters within a word', async () => {
     const game = await make.game({ owner: await make.user() });
-    const referencesOf = async (username: string, display_name: string, references: string[]) => {
+    const eraseWithReferences = async (username: string, display_name: string, references: string[]) => {
       const { id } = await make.user({ username, display_name });
       for (const reference of references) {
         const sale = { game_id: game.id, user_id: id, email: 'x@example.com', currency: 'USD', amount: 1 };
@@ -765,10 +765,10 @@ describe('an email address', () => {
       ).map(({ reference }) => reference);
     };
     const left = await Promise.all([
-      referencesOf('z-quux', 'Zorblax (Quux)', ['order ZORBLAX (quux)1', 'of Z-Quux', 'Zorblax 2']),
-      referencesOf('2024', '王伟', ['20241', 'on 2024-05-01', '给王伟的', '王 4']),
-      referencesOf('al', '1', ['principal 10001', 'for Al', 'fal-1-x', 'al_2']),
-      referencesOf('mia-moss', '🦭', ['seal 🦭', 'x🦭', 'order 5']),
+      eraseWithReferences('z-quux', 'Zorblax (Quux)', ['order ZORBLAX (quux)1', 'of Z-Quux', 'Zorblax 2']),
+      eraseWithReferences('2024', '王伟', ['20241', 'on 2024-05-01', '给王伟的', '王 4']),
+      eraseWithReferences('al', '1', ['principal 10001', 'for Al', 'fal-1-x', 'al_2']),
+      eraseWithReferences('mia-moss', '🦭', ['seal 🦭', 'x🦭', 'order 5']),
     ]);
     expect(left).toEqual([['Zorblax 2'], ['20241', '王 4'], ['principal 10001'], ['x🦭', 'order 5']]);
   });
@@ -776,7 +776,7 @@ describe('an email address', () => {
   test('is replaced in the labels of all download keys, as is a name, but not within a word', async () => {
     const owner = await make.user();
     const game = await make.game({ owner });
-    const labelsOf = async (names: { username: string; display_name: string }, labels: string[]) => {
+    const eraseWithLabels = async (names: { username: string; display_name: string }, labels: string[]) => {
       const person = await make.user({
         ...names,
         emails: [{ email: `${names.username}@harbour.example`, verified: true }],
@@ -793,7 +793,7 @@ describe('an email address', () => {
       return [(erased.body as { erased: object }).erased, ...found.map(({ label }) => label)];
     };
     expect(
-      await labelsOf({ username: 'zora-quill', display_name: 'Zora (Q)' }, [
+      await eraseWithLabels({ username: 'zora-quill', display_name: 'Zora (Q)' }, [
         'For Zora-Quill, press',
         'to zora-quill@harbour.example',
         'ZORA (Q)',
@@ -807,7 +807,7 @@ describe('an email address', () => {
       'for zora-quills',
     ]);
     expect(
-      await labelsOf({ username: 'al', display_name: '王伟' }, ['给王伟的', 'principal', 'Al', '王']),
+      await eraseWithLabels({ username: 'al', display_name: '王伟' }, ['给王伟的', 'principal', 'Al', '王']),
     ).toEqual([expect.objectContaining({ download_keys: 2 }), '给erased的', 'principal', 'erased', '王']);
   });
 
@@ -967,7 +967,7 @@ describe('/user/settings/data', () => {
     expect(page.headers.get('content-disposition')).toBe('attachment; filename="my-data.ndjson"');
     expect(page.headers.get('cache-control')).toContain('no-store');
     expect(page.headers.get('access-control-allow-origin')).toBeNull();
-    const lines = linesOf(page.text);
+    const lines = parseRecords(page.text);
     expect(lines[0]).toMatchObject({ type: 'user', id: user.id });
     expect(lines.filter(({ type }) => type === 'user_email')).toHaveLength(1);
     expect(lines.filter(({ type }) => type === 'purchase')).toEqual([]);
@@ -1040,11 +1040,11 @@ describe('the command', () => {
     const email = 'lumi@harbour.example';
     const user = await make.user({ username: 'lumi-vane', emails: [{ email, verified: true }] });
     await make.purchase({ games: [await make.game({ owner: await make.user() })], email });
-    const lines = linesOf(await users('export', 'Lumi-Vane'));
+    const lines = parseRecords(await users('export', 'Lumi-Vane'));
     expect(lines.map(({ type }) => type)).toEqual(['user', 'user_email', 'api_key', 'purchase']);
     // The first export has added an audit event of this user.
     await theApp().get(Audit).flush();
-    expect(linesOf(await users('export', '--email', email))).toHaveLength(5);
+    expect(parseRecords(await users('export', '--email', email))).toHaveLength(5);
     expect(await users('erase', 'lumi-vane')).toBe(
       `Nothing was erased. Use --yes to erase lumi-vane (user ${user.id}) without confirmation.`,
     );

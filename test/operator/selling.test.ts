@@ -505,16 +505,16 @@ describe('once', () => {
 
   test('an Idempotency-Key returns an earlier sale with the same reference', async () => {
     const used = failure(400, 'Idempotency-Key was used with other parameters');
-    const keyOf = (key: string) => ({ 'idempotency-key': key });
+    const idempotencyHeader = (key: string) => ({ 'idempotency-key': key });
     const before = { reference: 'sold before the key' };
     const first = await sold(before);
-    await sold({}, keyOf('of another sale'));
+    await sold({}, idempotencyHeader('of another sale'));
     await expectNoSale(async () => {
-      expect(await sell(before, keyOf('of another sale'))).toEqual(used);
-      expect((await sell({ ...before, amount: 1 }, keyOf('repeats'))).status).toBe(409);
-      for (let i = 0; i < 2; i++) expect(await sold(before, keyOf('repeats'))).toEqual(first);
-      expect(await sell({ reference: 'new with a used key' }, keyOf('repeats'))).toEqual(used);
-      expect(await sell({ ...before, amount: 1 }, keyOf('repeats'))).toEqual(used);
+      expect(await sell(before, idempotencyHeader('of another sale'))).toEqual(used);
+      expect((await sell({ ...before, amount: 1 }, idempotencyHeader('repeats'))).status).toBe(409);
+      for (let i = 0; i < 2; i++) expect(await sold(before, idempotencyHeader('repeats'))).toEqual(first);
+      expect(await sell({ reference: 'new with a used key' }, idempotencyHeader('repeats'))).toEqual(used);
+      expect(await sell({ ...before, amount: 1 }, idempotencyHeader('repeats'))).toEqual(used);
     });
   });
 });

@@ -282,11 +282,11 @@ test('a webhook gets only its events and its game', async () => {
   const [one, two] = [await sold({ game_id: other.id }), await sold({ game_id: [game.id, other.id] })];
   await refund(one);
   await all.received(3);
-  const eventsOf = (receiver: Receiver) =>
+  const listEvents = (receiver: Receiver) =>
     receiver.messages.map(({ type, data }) => `${type} ${data.id}`).toSorted();
   await until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0);
-  expect(eventsOf(refunds)).toEqual([`purchase.refunded ${one}`]);
-  expect(eventsOf(ofGame)).toEqual([`purchase.completed ${two}`]);
+  expect(listEvents(refunds)).toEqual([`purchase.refunded ${one}`]);
+  expect(listEvents(ofGame)).toEqual([`purchase.completed ${two}`]);
 });
 
 test('sends nothing for rolled back, rejected and imported sales, and once for a repeated Idempotency-Key', async () => {
