@@ -10,11 +10,11 @@ function fill(quota: Quota, client: Client): number {
 
 test('an IPv6 client belongs to the networks of a household and a site, and an IPv4 client to none', () => {
   const clients = new Clients();
-  const networksOf = (address: string) =>
+  const readNetworks = (address: string) =>
     clients.of(address).networks?.map(({ client }) => (client as Client).network);
-  expect(networksOf('2001:db8:0:12ab::1')).toEqual(['2001:db8:0:1200::/56', '2001:db8:0::/48']);
-  expect(networksOf('192.0.2.1')).toEqual([]);
-  expect(networksOf('::ffff:192.0.2.1')).toEqual([]);
+  expect(readNetworks('2001:db8:0:12ab::1')).toEqual(['2001:db8:0:1200::/56', '2001:db8:0::/48']);
+  expect(readNetworks('192.0.2.1')).toEqual([]);
+  expect(readNetworks('::ffff:192.0.2.1')).toEqual([]);
   const [household] = clients.of('2001:db8:0:1234::1').networks!;
   expect(clients.of('2001:db8:0:12ab::1').networks![0]!.client).toBe(household!.client);
 });

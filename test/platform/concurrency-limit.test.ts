@@ -35,10 +35,11 @@ class Job implements Work {
 const jobs = (count: number, of: Client, limit: ConcurrencyLimit) =>
   Array.from({ length: count }, () => new Job(of, limit));
 const running = (all: Job[]) => all.filter(({ state }) => state === 'running').length;
-const limitOf = (limits: Partial<Limits> = {}) => new ConcurrencyLimit({ accepted: 100, each: 2, ...limits });
+const createLimit = (limits: Partial<Limits> = {}) =>
+  new ConcurrencyLimit({ accepted: 100, each: 2, ...limits });
 
 test("queues the rest of a client's work, first in, first out", async () => {
-  const limit = limitOf();
+  const limit = createLimit();
   const all = jobs(4, client(), limit);
   expect(all.map(({ state }) => state)).toEqual(['running', 'running', 'new', 'new']);
   all[1]!.end();
@@ -48,13 +49,13 @@ test("queues the rest of a client's work, first in, first out", async () => {
 });
 
 test('does not delay another client by queued work', () => {
-  const limit = limitOf();
+  const limit = createLimit();
   jobs(50, client(), limit);
   expect(running(jobs(3, client(), limit))).toBe(2);
 });
 
 test('alternates between clients', async () => {
-  const limit = limitOf({ running: 1 });
+  const limit = createLimit({ running: 1 });
   const [first, other] = [client(), client()];
   const all = [...jobs(3, first, limit), ...jobs(2, other, limit)];
   const order: number[] = [];
@@ -68,7 +69,7 @@ test('alternates between clients', async () => {
 });
 
 test('allows more work for a client while it is alone', async () => {
-  const limit = limitOf({ soleClientLimit: 5 });
+  const limit = createLimit({ soleClientLimit: 5 });
   const alone = jobs(9, client(), limit);
   expect(running(alone)).toBe(5);
   jobs(1, client(), limit);
@@ -110,7 +111,7 @@ test('is stuck since the first rejection, until work begins or ends', async () =
 });
 
 test('starts no more work in the tick in which other work ends', async () => {
-  const limit = limitOf();
+  const limit = createLimit();
   const owner = client();
   const all = jobs(2, owner, limit);
   for (const one of all) one.end();
@@ -121,7 +122,7 @@ test('starts no more work in the tick in which other work ends', async () => {
 });
 
 test('rejects the newest work of the busiest client when the queue is full', () => {
-  const limit = limitOf({ accepted: 10 });
+  const limit = createLimit({ accepted: 10 });
   const flood = jobs(12, client(), limit);
   expect(flood.map(({ state }) => state).slice(9)).toEqual(['new', 'rejected', 'rejected']);
   const other = jobs(6, client(), limit);
@@ -135,7 +136,7 @@ test('rejects the newest work of the busiest client when the queue is full', () 
 });
 
 test('cancels a wait', async () => {
-  const limit = limitOf({ each: 1 });
+  const limit = createLimit({ each: 1 });
   const owner = client();
   const [first] = jobs(1, owner, limit);
   const abort = new AbortController();
@@ -150,7 +151,7 @@ test('cancels a wait', async () => {
 });
 
 test('serves a client once per round, however often it has canceled all of its work', async () => {
-  const limit = limitOf({ running: 1, each: 1 });
+  const limit = createLimit({ running: 1, each: 1 });
   const [holder, canceling, other] = [client(), client(), client()];
   const [first] = jobs(1, holder, limit);
   for (let i = 0; i < 5; i++) limit.cancel(new Job(canceling, limit));
@@ -167,7 +168,7 @@ test('serves a client once per round, however often it has canceled all of its w
 });
 
 test('forgets canceled work, and work that gave way to that of another client', () => {
-  const limit = limitOf({ accepted: 3, running: 1 });
+  const limit = createLimit({ accepted: 3, running: 1 });
   const [holder, canceling, other] = [client(), client(), client()];
   jobs(1, holder, limit);
   for (let i = 0; i < 20_000; i++) limit.cancel(new Job(canceling, limit));
@@ -178,7 +179,7 @@ test('forgets canceled work, and work that gave way to that of another client', 
 });
 
 test('runs a multiple of the work of one client for the clients of a network', async () => {
-  const limit = limitOf();
+  const limit = createLimit();
   const networks = [
     { client: client(), multiple: 2 },
     { client: client(), multiple: 40 },

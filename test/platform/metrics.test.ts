@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 const scrape = async () => (await fetch(`http://127.0.0.1:${app.get(MetricsService).port}/metrics`)).text();
 const lines = async (start: string) => (await scrape()).split('\n').filter((line) => line.startsWith(start));
-const valueOf = async (series: string) => {
+const readValue = async (series: string) => {
   const [line] = await lines(`${series} `);
   return line === undefined ? undefined : Number(line.split(' ').at(-1));
 };
@@ -34,9 +34,9 @@ test('counts a request by route template, method and status class', async () => 
   await get(`/games/${game.id}/purchases?email=another@example.com`);
   await get('/games/7777777/purchases?email=someone@example.com');
   const series = (status: string) => `{method="GET",route="/games/:game_id/purchases",status="${status}"}`;
-  expect(await valueOf(`${DURATION}_count${series('2xx')}`)).toBe(2);
-  expect(await valueOf(`${DURATION}_count${series('4xx')}`)).toBe(1);
-  expect(await valueOf(`${DURATION}_sum${series('2xx')}`)).toBeGreaterThan(0);
+  expect(await readValue(`${DURATION}_count${series('2xx')}`)).toBe(2);
+  expect(await readValue(`${DURATION}_count${series('4xx')}`)).toBe(1);
+  expect(await readValue(`${DURATION}_sum${series('2xx')}`)).toBeGreaterThan(0);
   const buckets = (await lines(`${DURATION}_bucket`))
     .filter((line) => line.includes('method="GET",route="/games/:game_id/purchases",status="2xx"'))
     .map((line) => Number(line.split(' ').at(-1)));
@@ -70,22 +70,22 @@ test('has no more series than routes, whatever clients send', async () => {
   expect([...routes].filter((route) => !/^(other|\/[\w/:-]*)$/.test(route!))).toEqual([]);
   expect(after.length - before).toBeLessThanOrEqual(4 * 14);
   expect(
-    await valueOf(`${DURATION}_count{method="other",route="other",status="4xx"}`),
+    await readValue(`${DURATION}_count{method="other",route="other",status="4xx"}`),
   ).toBeGreaterThanOrEqual(50);
   expect(await scrape()).not.toContain('made-up');
 });
 
 test('exposes the pool, limits and process metrics', async () => {
-  expect(await valueOf('gamewharf_database_pool_size')).toBe(10);
+  expect(await readValue('gamewharf_database_pool_size')).toBe(10);
   // Pollers use connections at any time.
-  await until(async () => (await valueOf('gamewharf_database_connections{state="idle"}'))! > 0);
-  expect(await valueOf('gamewharf_database_waiting')).toBe(0);
+  await until(async () => (await readValue('gamewharf_database_connections{state="idle"}'))! > 0);
+  expect(await readValue('gamewharf_database_waiting')).toBe(0);
   expect(
-    await valueOf('gamewharf_rate_limit_decisions_total{limit="address",decision="allowed"}'),
+    await readValue('gamewharf_rate_limit_decisions_total{limit="address",decision="allowed"}'),
   ).toBeGreaterThan(0);
-  expect(await valueOf('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+  expect(await readValue('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
   // The gauge counts requests in flight, so it returns to 0.
-  await until(async () => (await valueOf('gamewharf_http_in_flight')) === 0);
+  await until(async () => (await readValue('gamewharf_http_in_flight')) === 0);
 });
 
 test('serves metrics only on the metrics port, and nothing else there', async () => {
@@ -126,8 +126,8 @@ test('counts sales, refunds and imports', async () => {
     ['failed', 0.5],
   ]) {
     const labels = `{size="small",outcome="${outcome}"}`;
-    expect(await valueOf(`gamewharf_imports_total${labels}`)).toBe(1);
-    expect(await valueOf(`gamewharf_import_seconds_total${labels}`)).toBe(seconds);
+    expect(await readValue(`gamewharf_imports_total${labels}`)).toBe(1);
+    expect(await readValue(`gamewharf_import_seconds_total${labels}`)).toBe(seconds);
   }
 });
 

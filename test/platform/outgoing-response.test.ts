@@ -37,7 +37,7 @@ async function sentBy<HttpResponse extends ServerResponse>(
   return text.replace(/Date: .*\r\n/, '');
 }
 
-const bodyOf = async (work: Work<OutgoingResponse>) =>
+const sentBody = async (work: Work<OutgoingResponse>) =>
   (await sentBy(OutgoingResponse, work)).split('\r\n\r\n')[1];
 
 describe(`writes headers like ${WRITTEN_FOR}`, () => {
@@ -116,7 +116,7 @@ describe('rejects line breaks in values', () => {
 describe('a response ended with endSoon', () => {
   test('is sent at the end of the tick, and counts as ended before that', async () => {
     const seen: unknown[] = [];
-    const body = await bodyOf(async (res) => {
+    const body = await sentBody(async (res) => {
       const socket = res.socket!;
       res.setHeader('Content-Length', 3).sendAtEndOfTick('one');
       seen.push(socket.bytesWritten, res.headersSent, res.writableEnded);

@@ -35,11 +35,11 @@ const steps = (file: string) =>
     .split(/^-- Step \d+:.*$/m)
     .slice(1);
 
-const rowsOf = async (query: string) => (await operator.query<Record<string, unknown>>(query)).rows;
+const queryRows = async (query: string) => (await operator.query<Record<string, unknown>>(query)).rows;
 
 /** Everything in which a schema could differ: columns, constraints, indexes and triggers by name and definition. */
 const shape = (table: string) =>
-  rowsOf(`
+  queryRows(`
     SELECT 'column' AS what, column_name AS name, concat_ws(' ', data_type, is_nullable, column_default, is_identity) AS definition
     FROM information_schema.columns WHERE table_name = '${table}'
     UNION ALL
@@ -73,15 +73,17 @@ test('partitions builds with the same columns, constraints, indexes and rows, an
   }
   expect(await shape('builds')).toEqual(before);
   expect(await around()).toEqual(neighbours);
-  expect(await rowsOf(`SELECT relkind FROM pg_class WHERE relname = 'builds'`)).toEqual([{ relkind: 'p' }]);
-  expect(await rowsOf('SELECT count(*)::int AS rows FROM builds_0')).toEqual([{ rows: 7 }]);
-  expect(await rowsOf('SELECT max(version) AS version FROM builds')).toEqual([{ version: 7 }]);
+  expect(await queryRows(`SELECT relkind FROM pg_class WHERE relname = 'builds'`)).toEqual([
+    { relkind: 'p' },
+  ]);
+  expect(await queryRows('SELECT count(*)::int AS rows FROM builds_0')).toEqual([{ rows: 7 }]);
+  expect(await queryRows('SELECT max(version) AS version FROM builds')).toEqual([{ version: 7 }]);
 });
 
 test('finds the newest build of a channel in the newest partition first, using only the index', async () => {
   for (const step of steps('partition-builds.sql')) await operator.query(step);
   await operator.query('SET enable_seqscan = off');
-  const plan = await rowsOf(`
+  const plan = await queryRows(`
     EXPLAIN (COSTS OFF) SELECT user_version FROM builds
     WHERE game_id = 1 AND channel_name = 'win' AND state = 'completed' AND NOT hidden ORDER BY id DESC LIMIT 1`);
   const scans = plan.map((row) => String(row['QUERY PLAN'])).filter((line) => line.includes('Scan'));
@@ -97,7 +99,7 @@ test('partitions purchases with the same shares, foreign keys, columns and index
     await shape('purchase_references'),
   ];
   const neighbours = await around();
-  const view = await rowsOf(`SELECT pg_get_viewdef('purchase_shares')`);
+  const view = await queryRows(`SELECT pg_get_viewdef('purchase_shares')`);
   let last = 0;
   const buy = async () => {
     const { rows } = await service.query<{ id: number }>(
@@ -117,15 +119,15 @@ test('partitions purchases with the same shares, foreign keys, columns and index
   }
   expect(await shape('purchases')).toEqual(before);
   expect(await around()).toEqual(neighbours);
-  expect(await rowsOf(`SELECT pg_get_viewdef('purchase_shares')`)).toEqual(view);
+  expect(await queryRows(`SELECT pg_get_viewdef('purchase_shares')`)).toEqual(view);
   expect(
-    await rowsOf('SELECT game_id::int, sum(amount)::int FROM purchase_shares GROUP BY 1 ORDER BY 1'),
+    await queryRows('SELECT game_id::int, sum(amount)::int FROM purchase_shares GROUP BY 1 ORDER BY 1'),
   ).toEqual([
     { game_id: 1, sum: 51 * 6 },
     { game_id: 2, sum: 50 * 6 },
   ]);
   expect(
-    await rowsOf(
+    await queryRows(
       `SELECT count(*)::int AS copies FROM purchase_games WHERE user_id = 2 AND email = 'buyer@example.com'`,
     ),
   ).toEqual([{ copies: 2 * 6 }]);
@@ -135,8 +137,8 @@ test('partitions purchases with the same shares, foreign keys, columns and index
     service.query('INSERT INTO purchase_references VALUES ($1, $2)', ['order-1', last]),
   ).rejects.toThrow('purchase_references_pkey');
   await service.query('DELETE FROM purchases WHERE id = $1', [last]);
-  expect(await rowsOf('SELECT count(*)::int FROM purchase_references')).toEqual([{ count: 5 }]);
-  expect(await rowsOf('SELECT max(purchase_id)::int FROM purchase_games')).toEqual([{ max: last - 1 }]);
+  expect(await queryRows('SELECT count(*)::int FROM purchase_references')).toEqual([{ count: 5 }]);
+  expect(await queryRows('SELECT max(purchase_id)::int FROM purchase_games')).toEqual([{ max: last - 1 }]);
 });
 
 test('partitions audit events, which still reject changes', async () => {
@@ -154,7 +156,7 @@ test('partitions audit events, which still reject changes', async () => {
     await added();
   }
   expect(await shape('audit_events')).toEqual(before);
-  expect(await rowsOf('SELECT count(*)::int AS rows FROM audit_events_0')).toEqual([{ rows: 5 }]);
+  expect(await queryRows('SELECT count(*)::int AS rows FROM audit_events_0')).toEqual([{ rows: 5 }]);
   await operator.query(`INSERT INTO audit_events_1 (id, event) VALUES (1999999999, 'user.signed_in')`);
   for (const table of ['audit_events', 'audit_events_0', 'audit_events_1']) {
     await service.query(`UPDATE ${table} SET details = details - 'network'`);
@@ -192,7 +194,7 @@ describe('an index that a migration builds on a partitioned table', () => {
       `INSERT INTO purchases (email, source, currency, amount) VALUES ('buyer@example.com', 'web', 'USD', 101)`,
     );
   const indexes = () =>
-    rowsOf(`
+    queryRows(`
       SELECT i.indexrelid::regclass::text AS name, i.indrelid::regclass::text AS of, i.indisvalid AS valid,
              h.inhparent::regclass::text AS part_of
       FROM pg_index i LEFT JOIN pg_inherits h ON h.inhrelid = i.indexrelid

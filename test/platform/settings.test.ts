@@ -6,7 +6,7 @@ import { problemsOfManifestScopes } from '../../src/auth/access/scopes';
 import { loadSettings } from '../../src/platform/config/load-settings';
 import { SETTING_NAMES } from '../../src/platform/config/settings';
 
-const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
+const settingsProblems = (env: NodeJS.ProcessEnv): string[] => {
   try {
     loadSettings(env, problemsOfManifestScopes);
     return [];
@@ -20,7 +20,12 @@ const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
 
 test('lists all problems at once', () => {
   expect(
-    problemsOf({ PORT: 'http', STORE_URL: 'somewhere', LENIENT_CLIENTS: 'perhaps', OPERATOR_TOKEN: 'short' }),
+    settingsProblems({
+      PORT: 'http',
+      STORE_URL: 'somewhere',
+      LENIENT_CLIENTS: 'perhaps',
+      OPERATOR_TOKEN: 'short',
+    }),
   ).toEqual([
     'PORT must be a whole number from 0 to 65535',
     'STORE_URL must be an http or https URL',
@@ -37,7 +42,7 @@ test('lists invalid scopes, files, keys and headers with the other problems', ()
     'SIGNING_KEYS must contain Ed25519 private keys in PEM format, from `openssl genpkey -algorithm ed25519`';
   for (const SIGNING_KEYS of [broken, keys, '-----BEGIN PRIVATE KEY-----', 'nonsense'])
     expect(
-      problemsOf({
+      settingsProblems({
         SIGNING_KEYS,
         JWT_LIFETIME: '5',
         MANIFEST_SCOPES: 'profile:me everything toString',
@@ -57,7 +62,7 @@ test('lists invalid scopes, files, keys and headers with the other problems', ()
 });
 
 test('rejects a created operator token as OPERATOR_TOKEN, which has all permissions', () => {
-  expect(problemsOf({ OPERATOR_TOKEN: `gwo_${'a'.repeat(38)}` })).toEqual([
+  expect(settingsProblems({ OPERATOR_TOKEN: `gwo_${'a'.repeat(38)}` })).toEqual([
     'OPERATOR_TOKEN must not begin with gwo_: use the tokens of `operator-tokens create` directly in your programs',
   ]);
 });
@@ -70,36 +75,38 @@ describe('an identity provider', () => {
   };
 
   test('needs an ID and a secret, and an https issuer', () => {
-    expect(problemsOf(provider)).toEqual([]);
-    expect(problemsOf({ OIDC_ISSUER: provider.OIDC_ISSUER })).toEqual([
+    expect(settingsProblems(provider)).toEqual([]);
+    expect(settingsProblems({ OIDC_ISSUER: provider.OIDC_ISSUER })).toEqual([
       'OIDC_CLIENT_ID is required with OIDC_ISSUER',
       'OIDC_CLIENT_SECRET is required with OIDC_ISSUER',
     ]);
-    expect(problemsOf({ OIDC_ONLY: 'true', OIDC_CLIENT_ID: 'x' })).toEqual([
+    expect(settingsProblems({ OIDC_ONLY: 'true', OIDC_CLIENT_ID: 'x' })).toEqual([
       'OIDC_CLIENT_ID requires OIDC_ISSUER',
       'OIDC_ONLY requires OIDC_ISSUER',
     ]);
     const insecure = 'OIDC_ISSUER must be an https URL, except for a loopback address in development';
-    expect(problemsOf({ ...provider, OIDC_ISSUER: 'http://id.example.com' })).toEqual([insecure]);
-    expect(problemsOf({ ...provider, OIDC_ISSUER: 'http://127.0.0.1:8081' })).toEqual([]);
-    expect(problemsOf({ ...production, ...provider, OIDC_ISSUER: 'http://127.0.0.1:8081' })).toEqual([
+    expect(settingsProblems({ ...provider, OIDC_ISSUER: 'http://id.example.com' })).toEqual([insecure]);
+    expect(settingsProblems({ ...provider, OIDC_ISSUER: 'http://127.0.0.1:8081' })).toEqual([]);
+    expect(settingsProblems({ ...production, ...provider, OIDC_ISSUER: 'http://127.0.0.1:8081' })).toEqual([
       insecure,
     ]);
-    expect(problemsOf({ ...provider, OIDC_ISSUER: 'https://id.example.com/?tenant=1' })).toEqual([
+    expect(settingsProblems({ ...provider, OIDC_ISSUER: 'https://id.example.com/?tenant=1' })).toEqual([
       'OIDC_ISSUER must not contain a query, a fragment or a username',
     ]);
-    expect(problemsOf({ ...provider, OIDC_SCOPES: 'email' })).toEqual(['OIDC_SCOPES must include openid']);
+    expect(settingsProblems({ ...provider, OIDC_SCOPES: 'email' })).toEqual([
+      'OIDC_SCOPES must include openid',
+    ]);
   });
 
   test('excludes a header that names the user', () => {
     expect(
-      problemsOf({ ...provider, TRUSTED_IDENTITY_HEADER: 'X-User', TRUSTED_PROXIES: '10.0.0.0/8' }),
+      settingsProblems({ ...provider, TRUSTED_IDENTITY_HEADER: 'X-User', TRUSTED_PROXIES: '10.0.0.0/8' }),
     ).toEqual(['TRUSTED_IDENTITY_HEADER and OIDC_ISSUER are both set: keep one']);
   });
 });
 
 test('requires a database and secrets in production', () => {
-  expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
+  expect(settingsProblems({ NODE_ENV: 'production' })).toEqual([
     'DATABASE_URL is required in production',
     'API_KEY_PEPPER is required in production: at least 32 random characters',
     'PUBLIC_URL is required in production, or an http or https URL as JWT_ISSUER',
@@ -116,8 +123,8 @@ const production = {
 test("accepts a URL as JWT_ISSUER for the service's URL in production", () => {
   const { PUBLIC_URL: _, ...unaddressed } = production;
   const issuedBy = (JWT_ISSUER: string) => ({ ...unaddressed, JWT_ISSUER });
-  expect(problemsOf(production)).toEqual([]);
-  expect(problemsOf(issuedBy('wharf'))).toEqual([expect.stringContaining('PUBLIC_URL is required')]);
+  expect(settingsProblems(production)).toEqual([]);
+  expect(settingsProblems(issuedBy('wharf'))).toEqual([expect.stringContaining('PUBLIC_URL is required')]);
   expect(loadSettings(issuedBy('https://api.store.example/')).PUBLIC_URL).toBe('https://api.store.example');
   expect(loadSettings({ ...production, JWT_ISSUER: 'https://other.example' }).PUBLIC_URL).toBe(
     'https://api.store.example',
@@ -138,7 +145,7 @@ test('rejects cover origins that are not origins or would end a Content-Security
     'http://127.0.0.1:8080',
   ]);
   for (const wrong of ['cdn.example.com', 'https://cdn.example.com/', "https://a;script-src 'self'", '*'])
-    expect(problemsOf({ COVER_ORIGINS: wrong })).toEqual([
+    expect(settingsProblems({ COVER_ORIGINS: wrong })).toEqual([
       'COVER_ORIGINS must be origins such as https://cdn.example.com',
     ]);
 });
@@ -170,9 +177,9 @@ describe('a secret in a file', () => {
 
   test('is rejected if it is also set directly, and a missing file is reported with its setting', () => {
     expect(
-      problemsOf({ OPERATOR_TOKEN: 'x'.repeat(16), OPERATOR_TOKEN_FILE: join(folder, 'token') }),
+      settingsProblems({ OPERATOR_TOKEN: 'x'.repeat(16), OPERATOR_TOKEN_FILE: join(folder, 'token') }),
     ).toEqual(['OPERATOR_TOKEN and OPERATOR_TOKEN_FILE are both set: keep one']);
-    expect(problemsOf({ OPERATOR_TOKEN_FILE: join(folder, 'nothing') })).toEqual([
+    expect(settingsProblems({ OPERATOR_TOKEN_FILE: join(folder, 'nothing') })).toEqual([
       "OPERATOR_TOKEN_FILE points to a file that can't be read (ENOENT)",
     ]);
   });
@@ -187,5 +194,5 @@ test('.env.example lists exactly the settings', () => {
 
 test('.env.example is valid as it is', () => {
   const values = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=(.*)$/gm)];
-  expect(problemsOf(Object.fromEntries(values.map(([, name, value]) => [name, value])))).toEqual([]);
+  expect(settingsProblems(Object.fromEntries(values.map(([, name, value]) => [name, value])))).toEqual([]);
 });

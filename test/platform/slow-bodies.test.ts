@@ -17,7 +17,7 @@ beforeAll(async () => {
   lenient = await openApp({ LENIENT_CLIENTS: 'true' });
 });
 
-const headOf = (line: string, authorization = `Authorization: Bearer ${owner.key}\r\n`) =>
+const requestHead = (line: string, authorization = `Authorization: Bearer ${owner.key}\r\n`) =>
   `${line} HTTP/1.1\r\nHost: a\r\n${authorization}Content-Type: ${FORM}\r\nContent-Length: 1000\r\n\r\n`;
 
 class SlowRequest {
@@ -63,9 +63,9 @@ function advance(milliseconds: number): void {
 
 test('rejects a body that does not arrive within 8 seconds, and serves other clients in the meantime', async () => {
   theClock().stop();
-  const pausing = await begin(theApp(), headOf('POST /collections'));
-  const dripping = await begin(theApp(), headOf('POST /collections'));
-  const ofGet = await begin(lenient, headOf('GET /profile', ''));
+  const pausing = await begin(theApp(), requestHead('POST /collections'));
+  const dripping = await begin(theApp(), requestHead('POST /collections'));
+  const ofGet = await begin(lenient, requestHead('GET /profile', ''));
   for (let second = 1; second < 8; second++) {
     advance(1000);
     await dripping.send('x');
@@ -83,7 +83,7 @@ test('rejects a body that does not arrive within 8 seconds, and serves other cli
 
 test('closes the connection after 8 seconds if the body continues after the response', async () => {
   theClock().stop();
-  const request = await begin(theApp(), headOf('POST /collections', ''));
+  const request = await begin(theApp(), requestHead('POST /collections', ''));
   await until(() => request.text !== '');
   expect(request.text).toMatch(/^HTTP\/1\.1 401 /);
   advance(7999);

@@ -35,7 +35,7 @@ const number = (asked: number) => database().row(NUMBER, { asked });
 const pool = () => getPool(theApp());
 
 /** The connections on which the work was sent: ours, whatever a pooler does behind them. */
-async function connectionsOf(work: () => Promise<unknown>): Promise<Set<PoolClient>> {
+async function recordConnections(work: () => Promise<unknown>): Promise<Set<PoolClient>> {
   const taken = new Set<PoolClient>();
   const take = (client: PoolClient) => void taken.add(client);
   pool().on('acquire', take);
@@ -49,21 +49,21 @@ test('sends the statements of one tick in batches of eight', async () => {
   // A busy machine takes a while to open them.
   await Promise.allSettled(numbers.map(number));
   let rows: ({ asked: number } | undefined)[] = [];
-  const taken = await connectionsOf(async () => (rows = await Promise.all(numbers.map(number))));
+  const taken = await recordConnections(async () => (rows = await Promise.all(numbers.map(number))));
   expect(rows.map((row) => row!.asked)).toEqual(numbers);
   expect(taken.size).toBe(3);
 });
 
 test('a failed statement does not affect others or its connection', async () => {
   let responses: PromiseSettledResult<unknown>[] = [];
-  const taken = await connectionsOf(async () => {
+  const taken = await recordConnections(async () => {
     responses = await Promise.allSettled([number(1), database().row(DIVIDED, { divisor: 0 }), number(2)]);
   });
   const [before, failed, after] = responses;
   expect(failed).toMatchObject({ status: 'rejected', reason: { code: '22012' } });
   expect(before).toMatchObject({ value: { asked: 1 } });
   expect(after).toMatchObject({ value: { asked: 2 } });
-  for (const connection of await connectionsOf(() => number(3))) expect(taken).toContain(connection);
+  for (const connection of await recordConnections(() => number(3))) expect(taken).toContain(connection);
 });
 
 test.each([
@@ -216,8 +216,8 @@ test('sends the statements of a write as one transaction, and rolls it back if o
     code: '22012',
   });
   expect(await count()).toBe(before);
-  const rowsOf = await database().execute([noted, bind(DIVIDED, { divisor: 1 })]);
-  expect(rowsOf(DIVIDED)).toEqual([{ part: 1 }]);
+  const getRows = await database().execute([noted, bind(DIVIDED, { divisor: 1 })]);
+  expect(getRows(DIVIDED)).toEqual([{ part: 1 }]);
   expect(await count()).toBe(before + 1);
 });
 

@@ -60,7 +60,7 @@ afterEach(async () => {
 });
 
 // Pending spans are sent when the service stops.
-async function spansOf(work: (url: string) => Promise<unknown>): Promise<SentSpan[]> {
+async function recordSpans(work: (url: string) => Promise<unknown>): Promise<SentSpan[]> {
   await work(await app.getUrl());
   await app.close();
   return received.flatMap(({ body }) =>
@@ -70,12 +70,12 @@ async function spansOf(work: (url: string) => Promise<unknown>): Promise<SentSpa
   );
 }
 
-const attributesOf = ({ attributes }: SentSpan) =>
+const readAttributes = ({ attributes }: SentSpan) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]));
 
 test('a request and its statements are spans of the client’s trace', async () => {
   const { key } = await make.user();
-  const spans = await spansOf((url) =>
+  const spans = await recordSpans((url) =>
     fetch(`${url}/profile`, {
       headers: {
         authorization: `Bearer ${key}`,
@@ -86,7 +86,7 @@ test('a request and its statements are spans of the client’s trace', async () 
   );
   const server = spans.find(({ kind }) => kind === 2)!;
   expect(server).toMatchObject({ traceId: TRACE, parentSpanId: CALLER, name: 'GET /profile' });
-  expect(attributesOf(server)).toEqual({
+  expect(readAttributes(server)).toEqual({
     'http.request.method': 'GET',
     'http.response.status_code': 200,
     'http.route': '/profile',
@@ -111,7 +111,7 @@ test('a write is a span that contains the statements of its transaction', async 
       headers: { authorization: `Bearer ${owner.key}`, ...headers },
       body: new URLSearchParams({ game_id: String(game.id) }),
     });
-  const spans = await spansOf(async (url) => {
+  const spans = await recordSpans(async (url) => {
     expect((await add(url, {})).status).toBe(200);
     expect((await add(url, { 'idempotency-key': 'once' })).status).toBe(200);
   });
@@ -130,7 +130,7 @@ test('a write is a span that contains the statements of its transaction', async 
 test('a failed transaction is a failed span and affects no other', async () => {
   const owner = await make.user();
   const collection = await make.collection({ owner });
-  const spans = await spansOf(async (url) => {
+  const spans = await recordSpans(async (url) => {
     await sql('ALTER TABLE collection_games RENAME TO elsewhere');
     const response = await fetch(`${url}/collections/${collection.id}/add-game`, {
       method: 'POST',
@@ -147,7 +147,7 @@ test('a failed transaction is a failed span and affects no other', async () => {
 test('a trace contains no key, email address or value of a client', async () => {
   const user = await make.user();
   const game = await make.game({ owner: user });
-  await spansOf(async (url) => {
+  await recordSpans(async (url) => {
     await fetch(`${url}/api/1/${user.key}/me`);
     await fetch(`${url}/games/${game.id}/purchases?email=secret@example.com`, {
       headers: { authorization: `Bearer ${user.key}` },
@@ -161,7 +161,7 @@ test('a trace contains no key, email address or value of a client', async () => 
 });
 
 test('a client that is not sampled is not traced', async () => {
-  const spans = await spansOf((url) =>
+  const spans = await recordSpans((url) =>
     fetch(`${url}/health/live`, { headers: { traceparent: `00-${TRACE}-${CALLER}-00` } }),
   );
   expect(spans).toEqual([]);

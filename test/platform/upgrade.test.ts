@@ -26,7 +26,7 @@ const needed = statements.filter((text) => !DROPPED.test(text));
 const name = `gamewharf_upgrade_${process.pid}`;
 const url = withDatabase(process.env.TEST_SERVER_URL!, name);
 const client = new Client({ connectionString: url });
-const parametersOf = (text: string) =>
+const countParameters = (text: string) =>
   Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
 
 interface Column {
@@ -97,7 +97,7 @@ test(`statements prepared by replicas of ${LAST} keep working`, async () => {
   const failed: string[] = [];
   for (const [i, text] of statements.entries()) {
     if (DROPPED.test(text)) continue;
-    const nulls = Array.from({ length: parametersOf(text) }, () => 'NULL').join(', ');
+    const nulls = Array.from({ length: countParameters(text) }, () => 'NULL').join(', ');
     await client
       .query(`EXPLAIN EXECUTE s${i}${nulls && `(${nulls})`}`)
       .catch((error: Error) => failed.push(`${error.message}: ${text}`));
