@@ -38,12 +38,16 @@ const tree = (contents: Record<string, Buffer>, entries: Partial<Container> = {}
   contents: Object.values(contents),
 });
 
-const signatureOf = ({ container, contents }: Tree) =>
+const encodeSignature = ({ container, contents }: Tree) =>
   joined(writeSignature(container, (place) => chunked(contents[place]!)));
 
 /** Rebuilds a build whose patch has these operations. */
 const patched = async (parent: Tree, build: Tree, ...operations: Operation[][]) =>
-  rebuild(await encodePatch(parent.container, build.container, operations), await signatureOf(build), parent);
+  rebuild(
+    await encodePatch(parent.container, build.container, operations),
+    await encodeSignature(build),
+    parent,
+  );
 
 /** The error for a build with these entries and empty files. */
 const rejectedEntries = async (entries: Partial<Container>) => {
@@ -107,11 +111,15 @@ describe('a patch', () => {
     const copied = [[{ file: 2, block: 0, count: 1 }]];
     const patch = await encodePatch(OLD.container, build.container, copied);
     const other = tree({ a, empty: Buffer.alloc(0), c: b });
-    await expect(rebuild(patch, await signatureOf(build), other)).rejects.toThrow('another parent build');
+    await expect(rebuild(patch, await encodeSignature(build), other)).rejects.toThrow('another parent build');
     for (const changed of [tree({ c: b }), tree({ b }, { folders: [folder('x')] })])
-      await expect(rebuild(patch, await signatureOf(changed), OLD)).rejects.toThrow('of different builds');
+      await expect(rebuild(patch, await encodeSignature(changed), OLD)).rejects.toThrow(
+        'of different builds',
+      );
     const executable = { ...build, container: containing({ files: [file('b', 50, 0o755)] }) };
-    await expect(rebuild(patch, await signatureOf(executable), OLD)).rejects.toThrow('of different builds');
+    await expect(rebuild(patch, await encodeSignature(executable), OLD)).rejects.toThrow(
+      'of different builds',
+    );
   });
 
   test.each([
@@ -138,7 +146,7 @@ describe('a patch', () => {
     const build = tree({ b });
     const containers = [OLD, build].map(({ container }) => encodeContainer(container));
     const patch = await encodeMessages([...containers, ...messages]);
-    await expect(rebuild(patch, await signatureOf(build), OLD)).rejects.toThrow(problem);
+    await expect(rebuild(patch, await encodeSignature(build), OLD)).rejects.toThrow(problem);
   });
 });
 
@@ -200,7 +208,7 @@ describe('a file', () => {
     let isClosed = false;
     const failing = async function* () {
       try {
-        yield (await signatureOf(OLD)).subarray(0, 20);
+        yield (await encodeSignature(OLD)).subarray(0, 20);
         throw new Error('the disk failed');
       } finally {
         isClosed = true;

@@ -27,12 +27,12 @@ const recordings = isRecorded
 const trees = new Map<string, Promise<Tree>>();
 
 /** A recorded build, from its parents. */
-const treeOf = (name: string, push: number): Promise<Tree> => {
+const rebuildTree = (name: string, push: number): Promise<Tree> => {
   if (push === 0) return Promise.resolve(NO_TREE);
   const key = `${name}.${push}`;
   const tree =
     trees.get(key) ??
-    treeOf(name, push - 1).then((parent) =>
+    rebuildTree(name, push - 1).then((parent) =>
       rebuild(recording(`${key}.patch`), recording(`${key}.signature`), parent),
     );
   trees.set(key, tree);
@@ -57,7 +57,7 @@ const isEmptyFolder = (entry: TreeEntry) => 'dir' in entry;
 
 withRecordings.describe('pushes of the upload tool', () => {
   test.each(recordings)('$name, push $push: are rebuilt exactly', async ({ name, push, expected }) => {
-    const tree = await treeOf(name, push);
+    const tree = await rebuildTree(name, push);
     expect(byPath(described(tree))).toEqual(
       byPath(expected.filter((entry) => !isEmptyFolder(entry)).map(asSent)),
     );
@@ -66,7 +66,7 @@ withRecordings.describe('pushes of the upload tool', () => {
   });
 
   test.each(recordings)('$name, push $push: have the signature that is computed', async ({ name, push }) => {
-    const { container, contents } = await treeOf(name, push);
+    const { container, contents } = await rebuildTree(name, push);
     const written = await joined(writeSignature(container, (file) => chunked(contents[file]!)));
     const recorded = recording(`${name}.${push}.signature`);
     const start = 5 + recorded[4]!;
@@ -89,8 +89,8 @@ withRecordings.describe('pushes of the upload tool', () => {
   test.each(recordings)(
     '$name, push $push: with one other bit are rejected, or are the same build',
     async ({ name, push }) => {
-      const parent = await treeOf(name, push - 1);
-      const tree = await treeOf(name, push);
+      const parent = await rebuildTree(name, push - 1);
+      const tree = await rebuildTree(name, push);
       const [patch, signature] = ['patch', 'signature'].map((type) =>
         recording(`${name}.${push}.${type}`),
       ) as [Buffer, Buffer];
@@ -111,7 +111,7 @@ withRecordings.describe('pushes of the upload tool', () => {
   );
 
   test.each(recordings)('$name, push $push: that are cut are rejected', async ({ name, push }) => {
-    const parent = await treeOf(name, push - 1);
+    const parent = await rebuildTree(name, push - 1);
     const [patch, signature] = ['patch', 'signature'].map((type) => recording(`${name}.${push}.${type}`)) as [
       Buffer,
       Buffer,

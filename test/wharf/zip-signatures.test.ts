@@ -32,13 +32,13 @@ function stored(entries: ZipEntry[], options?: ZipOptions): string {
   return archive;
 }
 
-async function signatureOf(archive: string): Promise<Signature> {
+async function signArchive(archive: string): Promise<Signature> {
   const signature = newPath();
   await signZip({ archive, signature, maxBytes: MAX_BYTES }, signal);
   return readSignature(createReadStream(signature), MAX_BYTES);
 }
 
-const problemOf = async (archive: string, maxBytes = MAX_BYTES): Promise<string> => {
+const findZipProblem = async (archive: string, maxBytes = MAX_BYTES): Promise<string> => {
   const zip = await openZip(archive, maxBytes).catch((error: unknown) => error);
   if (zip instanceof BuildFileError) return zip.message;
   if (zip instanceof Error) throw zip;
@@ -58,7 +58,7 @@ const text = (content: string) => Buffer.from(content);
 
 test('the signature of a zip archive lists its entries in the order of the archive, and a hash of each block', async () => {
   const large = randomBytes(2 * BLOCK_BYTES + 5);
-  const signature = await signatureOf(
+  const signature = await signArchive(
     stored([
       { name: 'z.txt', content: text('last in the alphabet') },
       { name: 'data/deep/large.bin', content: large, method: 0 },
@@ -93,7 +93,7 @@ test('sizes of 64 bits and a comment are read', async () => {
     { name: 'a', content: text('a') },
     { name: 'b', content: text('b'), method: 0 },
   ];
-  const { container } = await signatureOf(stored(entries, { wide: true, comment: 'made by a tool' }));
+  const { container } = await signArchive(stored(entries, { wide: true, comment: 'made by a tool' }));
   expect(container.files.map(({ path }) => path)).toEqual(['a', 'b']);
 });
 
@@ -106,12 +106,12 @@ test.each<[string, Partial<ZipEntry>, number]>([
   ['DOS, read-only', { system: 0, attributes: 0x01 }, 0o644],
   ['another system', { system: 7, attributes: 0 }, 0o644],
 ])('permissions of %s', async (_, entry, mode) => {
-  const { container } = await signatureOf(stored([{ name: 'a', ...entry }]));
+  const { container } = await signArchive(stored([{ name: 'a', ...entry }]));
   expect(container.files).toEqual([{ path: 'a', mode, size: 0 }]);
 });
 
 test('a folder of DOS, and names with redundant parts', async () => {
-  const { container } = await signatureOf(
+  const { container } = await signArchive(
     stored([
       { name: './', mode: 0o040755 },
       { name: './in/', system: 0, attributes: 0x10 },
@@ -163,15 +163,15 @@ describe('an archive has no signature', () => {
     ['with more than 200,000 entries', [], 'more than 200000 entries', { count: MAX_ENTRIES + 1 }],
     ['with fewer entries than it says', [{ name: 'a' }], 'can’t be read', { count: 3 }],
   ])('%s', async (...[, entries, problem, options]) => {
-    expect(await problemOf(stored(entries, options))).toContain(problem);
+    expect(await findZipProblem(stored(entries, options))).toContain(problem);
   });
 
   test('a file that isn’t a zip archive is reported', async () => {
     const path = newPath();
     writeFileSync(path, 'text');
-    expect(await problemOf(path)).toContain('The zip archive can’t be read');
+    expect(await findZipProblem(path)).toContain('The zip archive can’t be read');
     writeFileSync(path, '');
-    expect(await problemOf(path)).toContain('The zip archive can’t be read');
+    expect(await findZipProblem(path)).toContain('The zip archive can’t be read');
   });
 
   test('an archive that is cut anywhere is reported', async () => {
@@ -182,7 +182,7 @@ describe('an archive has no signature', () => {
     const path = newPath();
     for (let bytes = 0; bytes < whole.length; bytes += 7) {
       writeFileSync(path, whole.subarray(0, bytes));
-      expect(await problemOf(path)).not.toBe('none');
+      expect(await findZipProblem(path)).not.toBe('none');
     }
   });
 
@@ -194,11 +194,11 @@ describe('an archive has no signature', () => {
       { name: 'c', content: text('c') },
     ]);
     expect((await stat(archive)).size).toBeLessThan(MAX_BYTES / 100);
-    expect(await problemOf(archive)).toContain('more than 10000000 bytes');
+    expect(await findZipProblem(archive)).toContain('more than 10000000 bytes');
   });
 
   test('the thread reports the problem', async () => {
-    await expect(signatureOf(stored([{ name: '../a' }]))).rejects.toThrow(BuildFileError);
+    await expect(signArchive(stored([{ name: '../a' }]))).rejects.toThrow(BuildFileError);
   });
 });
 
@@ -213,7 +213,7 @@ test('a flipped bit is an error, or the archive has the same files', async () =>
     const bytes = Buffer.from(whole);
     bytes[bit >> 3]! ^= 1 << (bit & 7);
     writeFileSync(path, bytes);
-    if ((await problemOf(path)) !== 'none') continue;
+    if ((await findZipProblem(path)) !== 'none') continue;
     const zip = await openZip(path, MAX_BYTES);
     for (const [place, { size }] of zip.container.files.entries())
       expect([content, text('c')].find((one) => one.length === size)).toEqual(await joined(zip.read(place)));
@@ -222,7 +222,7 @@ test('a flipped bit is an error, or the archive has the same files', async () =>
 });
 
 test('an archive that is missing is an error of the disk', async () => {
-  await expect(signatureOf(newPath())).rejects.toThrow('ENOENT');
+  await expect(signArchive(newPath())).rejects.toThrow('ENOENT');
 });
 
 test('signing ends when it is canceled', async () => {
@@ -285,7 +285,7 @@ describe('archives of other programs', () => {
   });
 
   async function bound(archive: string) {
-    const signature = await signatureOf(archive);
+    const signature = await signArchive(archive);
     const { container } = signature;
     const matches = (path: string, bytes: Buffer) =>
       signature.matches(

@@ -37,13 +37,13 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function* filesOf({ files }: Container): AsyncGenerator<NewFile> {
+async function* listFiles({ files }: Container): AsyncGenerator<NewFile> {
   for (const [i, entry] of files.entries())
     yield await Promise.resolve({ entry, content: chunked(CONTENTS[i]!) });
 }
 
 const write = async (build: Container, mtime = MTIME) =>
-  writeFileSync(archive, await joined(writeZip(build, filesOf(build), mtime)));
+  writeFileSync(archive, await joined(writeZip(build, listFiles(build), mtime)));
 
 test('a zip archive has the entries of the build', async () => {
   await write(BUILD);
