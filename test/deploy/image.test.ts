@@ -18,6 +18,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Browser, PASSWORD } from '../support/browser';
+import { findDigest } from '../support/containers';
 
 const root = path.join(__dirname, '..', '..');
 const isRoot = process.getuid?.() === 0;
@@ -121,7 +122,6 @@ const STATUSES: Record<string, number> = {
 /** The first sends a message to the webhook, the second ends the session. */
 const ELSEWHERE = ['/user/settings/webhooks/:webhook_id/test', '/user/settings/account/sessions/end'];
 
-const digestOf = (text: string) => /sha256:[0-9a-f]{64}/.exec(text)?.[0];
 const entries = (folder: string) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => path.join(folder, name));
 
@@ -216,8 +216,8 @@ describe('the image tree', () => {
   it('is reproducible', () => {
     const again = path.join(work, 'again');
     const second = build(again);
-    expect(digestOf(second)).toMatch(/^sha256:/);
-    expect(digestOf(second)).toBe(digestOf(printed));
+    expect(findDigest(second)).toMatch(/^sha256:/);
+    expect(findDigest(second)).toBe(findDigest(printed));
     expect([...new Set(entries(again).map((name) => statSync(name).mtimeMs))]).toEqual([1_700_000_000_000]);
   });
   it('is not built into a folder that is not empty', () => {

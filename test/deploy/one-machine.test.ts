@@ -16,11 +16,11 @@ const manifest = JSON.parse(read('package.json')) as { version: string; scripts:
 const settingNames = [...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)];
 
 /** NAME=value lines, as systemd and Compose read them. */
-const variablesOf = (text: string) =>
+const parseVariables = (text: string) =>
   Object.fromEntries([...text.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]));
 const SECRETS: Record<string, string> = { DATABASE_URL: 'postgresql://gamewharf:x@127.0.0.1:5432/gamewharf' };
 /** The settings that the service reads from them, with a plausible value for each file. */
-function settingsOf(variables: Record<string, string>) {
+function loadWithSecrets(variables: Record<string, string>) {
   const given = Object.entries(variables).map(([name, value]) => {
     const secret = name.replace(/_FILE$/, '');
     return [secret, secret === name ? value : (SECRETS[secret] ?? 'x'.repeat(64))];
@@ -57,7 +57,7 @@ describe('deploy/compose', () => {
     'database' | 'migrate' | 'service',
     Service
   >;
-  const file = variablesOf(read('deploy', 'compose', 'gamewharf.env'));
+  const file = parseVariables(read('deploy', 'compose', 'gamewharf.env'));
   const ours = [migrate, service];
 
   it('runs the current version', () => {
@@ -66,7 +66,7 @@ describe('deploy/compose', () => {
   });
   it('gives both the settings that they need, and no unknown ones', () => {
     for (const { environment } of ours) {
-      expect(() => settingsOf({ NODE_ENV: 'production', ...file, ...environment })).not.toThrow();
+      expect(() => loadWithSecrets({ NODE_ENV: 'production', ...file, ...environment })).not.toThrow();
       for (const name of Object.keys({ ...file, ...environment })) expect(settingNames).toContain(name);
     }
     expect(file).toMatchObject({ PUBLIC_URL: expect.any(String), STORE_URL: expect.any(String) });
@@ -111,7 +111,7 @@ describe('deploy/compose', () => {
     expect([database.ports, migrate.ports]).toEqual([undefined, undefined]);
   });
   it('allows enough time to drain', () => {
-    const { DRAIN_SECONDS } = settingsOf({ NODE_ENV: 'production', ...file, ...service.environment });
+    const { DRAIN_SECONDS } = loadWithSecrets({ NODE_ENV: 'production', ...file, ...service.environment });
     expect(parseInt(service.stop_grace_period!, 10)).toBeGreaterThanOrEqual(DRAIN_SECONDS! + 10);
   });
   it('restarts what exits, except a completed migration', () => {
@@ -134,13 +134,13 @@ describe('deploy/compose', () => {
   });
   it('adds a bucket with a second file and the settings shown in gamewharf.env', () => {
     const { services, secrets } = parse(read('deploy', 'compose', 'compose.bucket.yaml')) as Compose;
-    const shown = variablesOf(
+    const shown = parseVariables(
       read('deploy', 'compose', 'gamewharf.env').replaceAll('#FILES_S3_', 'FILES_S3_'),
     );
     for (const [name, base] of Object.entries({ migrate, service })) {
       const { environment, secrets: used } = services[name]!;
       expect(
-        settingsOf({ NODE_ENV: 'production', ...shown, ...base.environment, ...environment }),
+        loadWithSecrets({ NODE_ENV: 'production', ...shown, ...base.environment, ...environment }),
       ).toMatchObject({ FILES_S3_BUCKET: 'my-store-files', FILES_S3_ACCESS_KEY_ID: expect.any(String) });
       const { FILES_DIR, ...fromSecrets } = environment!;
       expect(FILES_DIR).toBe('');
@@ -163,43 +163,46 @@ it('keeps paths out of the logs of nginx', () => {
 describe('deploy/systemd', () => {
   const folder = path.join(root, 'deploy', 'systemd');
   const unit = read('deploy', 'systemd', 'gamewharf.service');
-  const valuesOf = (name: string) =>
+  const readDirectives = (name: string) =>
     [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value]) => value!);
   const variables = {
-    ...variablesOf(read('deploy', 'systemd', 'gamewharf.env')),
-    ...variablesOf(valuesOf('Environment').join('\n').replaceAll(' ', '\n')),
+    ...parseVariables(read('deploy', 'systemd', 'gamewharf.env')),
+    ...parseVariables(readDirectives('Environment').join('\n').replaceAll(' ', '\n')),
   };
   const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
   const withAnalyze = runIf(hasAnalyze, 'systemd-analyze is not installed');
 
   it('gives the required settings, and no unknown ones', () => {
-    expect(settingsOf(variables)).toMatchObject({ NODE_ENV: 'production', PUBLIC_URL: expect.any(String) });
+    expect(loadWithSecrets(variables)).toMatchObject({
+      NODE_ENV: 'production',
+      PUBLIC_URL: expect.any(String),
+    });
     for (const name of Object.keys(variables)) expect(settingNames).toContain(name);
   });
   it('reads each secret from a credential that the page creates', () => {
     const files = Object.values(variables).filter((value) => value.startsWith('%d/'));
-    const credentials = valuesOf('LoadCredential').map((value) => value.split(':') as [string, string]);
+    const credentials = readDirectives('LoadCredential').map((value) => value.split(':') as [string, string]);
     expect(files.map((value) => value.slice(3)).sort()).toEqual(credentials.map(([name]) => name).sort());
     for (const [, where] of credentials) expect(page).toContain(where);
   });
   it('starts what the image starts, after the migration', () => {
-    expect(`/usr/bin/${manifest.scripts['start:prod']}`).toBe(valuesOf('ExecStart')[0]);
-    expect(valuesOf('ExecStartPre')).toEqual(['/usr/bin/node dist/src/cli.js migrate']);
+    expect(`/usr/bin/${manifest.scripts['start:prod']}`).toBe(readDirectives('ExecStart')[0]);
+    expect(readDirectives('ExecStartPre')).toEqual(['/usr/bin/node dist/src/cli.js migrate']);
   });
   it("runs the operator's command with the same settings from the same folder", () => {
     const command = read('deploy', 'systemd', 'gamewharf');
-    const given = variablesOf(command);
-    expect(settingsOf({ ...given, PUBLIC_URL: variables.PUBLIC_URL! }).NODE_ENV).toBe('production');
+    const given = parseVariables(command);
+    expect(loadWithSecrets({ ...given, PUBLIC_URL: variables.PUBLIC_URL! }).NODE_ENV).toBe('production');
     for (const [name, value] of Object.entries(given)) {
       expect(settingNames).toContain(name);
       if (name.endsWith('_FILE')) expect(unit).toContain(`:${value}\n`);
     }
-    expect(command).toContain(`${valuesOf('WorkingDirectory')[0]}/dist/src/cli.js "$@"`);
+    expect(command).toContain(`${readDirectives('WorkingDirectory')[0]}/dist/src/cli.js "$@"`);
     expect(page).toContain('install --mode=755 deploy/systemd/gamewharf /usr/local/bin/');
   });
   it('allows enough time to drain', () => {
-    const { DRAIN_SECONDS } = settingsOf(variables);
-    expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThanOrEqual(DRAIN_SECONDS! + 10);
+    const { DRAIN_SECONDS } = loadWithSecrets(variables);
+    expect(Number(readDirectives('TimeoutStopSec')[0])).toBeGreaterThanOrEqual(DRAIN_SECONDS! + 10);
   });
   // systemd would delete all shared memory of `postgres` when the backup ends, including that of the server, which then
   // accepts no connection.

@@ -55,7 +55,7 @@ async function exchange(request: Buffer): Promise<string> {
   return first;
 }
 
-function bytesOf({ method, path, headers, body }: Input, more: Record<string, string>): Buffer {
+function encodeInput({ method, path, headers, body }: Input, more: Record<string, string>): Buffer {
   const all = {
     host: 'here',
     connection: 'close',
@@ -73,7 +73,7 @@ async function slow(inputs: Input[], headers: Record<string, string>): Promise<s
   const test = running;
   for (const input of inputs) {
     if (test !== running) throw new Error('the test has ended');
-    const bytes = bytesOf(input, headers);
+    const bytes = encodeInput(input, headers);
     let status = '';
     const work = async () => void (status = await exchange(bytes));
     // One attempt within the limit is enough.

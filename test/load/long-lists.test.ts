@@ -14,7 +14,7 @@ import { sleep, until } from '../support/time';
 useStore({ OPERATOR_TOKEN });
 
 const LIST = '/profile/collections';
-const idsOf = (body: unknown, list: string) =>
+const readIds = (body: unknown, list: string) =>
   (body as Record<string, { id: number }[]>)[list]!.map(({ id }) => id);
 const ids = async (text: string, values: unknown[]) =>
   (await sql<{ id: number }>(text, values)).map(({ id }) => id);
@@ -55,8 +55,8 @@ describe('a list of more than 500', () => {
     const { status, body, headers } = await send('GET', LIST, { headers: owner.headers });
     expect(status).toBe(200);
     expect(headers.get('content-length')).toBeNull();
-    expect(idsOf(body, 'collections')).toEqual(await inOrder());
-    expect(idsOf(body, 'collections')).toHaveLength(1230);
+    expect(readIds(body, 'collections')).toEqual(await inOrder());
+    expect(readIds(body, 'collections')).toHaveLength(1230);
   });
 
   test('has the same entries as a short one', async () => {
@@ -87,7 +87,7 @@ describe('a list of more than 500', () => {
     await collections(user, 20, LONG);
     const { body, headers } = await send('GET', LIST, { headers: user.headers });
     expect(headers.get('content-length')).toBeNull();
-    expect(idsOf(body, 'collections')).toHaveLength(20);
+    expect(readIds(body, 'collections')).toHaveLength(20);
   });
 
   test('is sent at once with fewer entries', async () => {
@@ -95,7 +95,7 @@ describe('a list of more than 500', () => {
     await collections(user, 500);
     const { body, headers, text } = await send('GET', LIST, { headers: user.headers });
     expect(headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
-    expect(idsOf(body, 'collections')).toHaveLength(500);
+    expect(readIds(body, 'collections')).toHaveLength(500);
   });
 });
 
@@ -111,7 +111,7 @@ test.each(['/profile/games', '/api/1/key/my-games'])(
     );
     await sql('INSERT INTO game_admins SELECT id, $1 FROM games WHERE user_id = $2', [owner.id, other.id]);
     const { body } = await owner.get(path);
-    expect(idsOf(body, 'games')).toEqual(
+    expect(readIds(body, 'games')).toEqual(
       await ids('SELECT id FROM games WHERE user_id = ANY ($1) ORDER BY created_at DESC, id DESC', [
         [owner.id, other.id],
       ]),
@@ -146,7 +146,7 @@ test.each(['/games/ID/purchases', '/api/1/key/game/ID/purchases'])(
     expect(expected).toHaveLength(360);
     for (const selector of [{ user_id: buyer.id }, { email: `${path.length}@example.com` }]) {
       const { body } = await owner.get(path.replace('ID', String(game.id)), selector);
-      expect(idsOf(body, 'purchases')).toEqual(expected);
+      expect(readIds(body, 'purchases')).toEqual(expected);
       expect(
         (body as { purchases: { game_id: unknown }[] }).purchases.filter(({ game_id }) =>
           Array.isArray(game_id),

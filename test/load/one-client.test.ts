@@ -50,7 +50,7 @@ function ask(
   path: string,
   { from = ONE, headers = {} }: { from?: string; headers?: object } = {},
 ): ClientRequest {
-  const { port } = new URL(baseUrlOf(app!));
+  const { port } = new URL(localUrl(app!));
   const one = request({
     host: '127.0.0.1',
     port,
@@ -65,7 +65,7 @@ function ask(
   return one;
 }
 
-const baseUrlOf = (one: NestExpressApplication) => {
+const localUrl = (one: NestExpressApplication) => {
   const { port } = one.getHttpServer().address() as { port: number };
   return `http://127.0.0.1:${port}`;
 };
@@ -77,7 +77,7 @@ async function responseTo(one: ClientRequest): Promise<{ status: number; connect
 }
 
 async function open(from = ONE): Promise<Socket> {
-  const { port } = new URL(baseUrlOf(app!));
+  const { port } = new URL(localUrl(app!));
   const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress: from });
   socket.on('error', () => undefined);
   sockets.push(socket);

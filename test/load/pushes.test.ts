@@ -22,7 +22,7 @@ beforeAll(async () => {
   game = await make.game({ owner });
 });
 
-const stateOf = async (id: number) =>
+const readState = async (id: number) =>
   (await sql<{ state: string }>('SELECT state FROM builds WHERE id = $1', [id]))[0]!.state;
 
 /** The upload tool, on a thread that has its copy of the files. */
@@ -36,7 +36,7 @@ async function toolFor(channel: string, files: { patch: Buffer; signature: Buffe
 async function push(tool: Worker): Promise<void> {
   tool.postMessage('push');
   const [{ id }] = (await once(tool, 'message')) as [{ id: number }];
-  await until(async () => (await stateOf(id)) === 'completed');
+  await until(async () => (await readState(id)) === 'completed');
   await until(async () => (await sql('SELECT FROM upload_sessions')).length === 0);
 }
 
