@@ -51,8 +51,8 @@ export class Server {
 
   async start(readSettings: () => Settings): Promise<void> {
     const say = (line: string) => console.error(line);
-    const given = readSettings();
-    this.opening = openDatabase(given, 'serve', say, this.interruption.signal);
+    const initialSettings = readSettings();
+    this.opening = openDatabase(initialSettings, 'serve', say, this.interruption.signal);
     const { settings } = await this.opening;
     const production = settings.NODE_ENV === 'production';
     // The operator decides when a production schema changes.
@@ -80,7 +80,7 @@ export class Server {
     if (setupCode !== undefined) logger.warn({ url: `${service.url}/setup` }, `setup code: ${setupCode}`);
     if (!production) {
       this.app.get(Demo).access = demo;
-      const hasOwnDatabase = !given.DATABASE_URL;
+      const hasOwnDatabase = !initialSettings.DATABASE_URL;
       if (demo || hasOwnDatabase) service.announce();
       const isEmpty = !(await this.app.get(EntityManager).existsBy(User, {}));
       console.log(greeting(service.url, { demo, hasOwnDatabase, isEmpty, setupCode }));

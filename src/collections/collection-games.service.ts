@@ -224,10 +224,10 @@ export class CollectionGamesService {
 
   /** Returns no row if the user can't view the collection, and one without an entry if the page is empty. */
   private entries(user_id: number, collection_id: number, offset: number, limit: number): Promise<Packed[]> {
-    const asked = { collection_id, user_id, limit };
+    const values = { collection_id, user_id, limit };
     return offset === 0
-      ? this.database.rows(FIRST_PAGE, asked)
-      : this.database.rows(LATER_PAGE, { ...asked, offset });
+      ? this.database.rows(FIRST_PAGE, values)
+      : this.database.rows(LATER_PAGE, { ...values, offset });
   }
 
   private async *entrySlices(collection_id: number, rows: Packed[]): AsyncGenerator<Packed[]> {

@@ -17,8 +17,8 @@ export const MAX_TITLE_CHARACTERS = 60;
 // Longer texts may take twenty milliseconds, and are sanitized in another thread.
 const SHORT_HTML_CHARACTERS = 2000;
 
-const readHtml: Reader<string | null | Promise<string | null | InvalidValue>> = (given) => {
-  const text = readText(given);
+const readHtml: Reader<string | null | Promise<string | null | InvalidValue>> = (value) => {
+  const text = readText(value);
   if (typeof text !== 'string') return text;
   if (!isWorthSanitizing(text)) return tooLong();
   return text.length <= SHORT_HTML_CHARACTERS

@@ -19,8 +19,8 @@ export const runCommand: CommandRunner = async (work, { database = true, creates
   if (!database)
     return interruptible((signal) => withApp(settingsOfThisProcess(), (app) => work(app, signal)));
   if (!createsStore) requireStore(settingsOfThisProcess());
-  await withDatabase(async ({ settings, embedded }, signal) => {
-    if (embedded) await migrate(settings, say);
+  await withDatabase(async ({ settings, isEmbedded }, signal) => {
+    if (isEmbedded) await migrate(settings, say);
     else await requireReachable(settings);
     await withApp(settings, async (app) => {
       await app.get(Database).connect(CONNECT_TIMEOUT_MS);

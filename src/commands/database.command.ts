@@ -58,9 +58,9 @@ function registerBackup(command: Command): void {
       const toOutput = file === '-';
       if (toOutput && process.stdout.isTTY)
         throw new OperatorError('Standard output is a terminal. Redirect it to a file or a program.');
-      return withDatabase(async ({ settings, embedded }, signal) => {
+      return withDatabase(async ({ settings, isEmbedded }, signal) => {
         const write = (target: Writable) =>
-          backUp(settings, embedded ? readSecrets(settings.DATA_DIR) : {}, target, signal);
+          backUp(settings, isEmbedded ? readSecrets(settings.DATA_DIR) : {}, target, signal);
         const rows = toOutput
           ? await toStandardOutput(() => write(process.stdout))
           : await intoFile(file, write);
@@ -79,20 +79,20 @@ function registerRestore(command: Command): void {
     .argument('<FILE>', 'path of the backup, or - for standard input')
     .option('--replace', 'delete the existing store first')
     .action((file: string, { replace = false }: { replace?: boolean }) =>
-      withDatabase(async ({ settings, embedded, joined }, signal) => {
+      withDatabase(async ({ settings, isEmbedded, hasJoined }, signal) => {
         // The service may have no connection at the moment, which restore would reject.
-        if (joined)
+        if (hasJoined)
           throw new OperatorError('Another process, such as the service, uses the store. Stop it first.');
         const source = file === '-' ? process.stdin : Readable.from(readContents(file));
         addAbortSignal(signal, source);
         const API_KEY_PEPPER = settingsOfThisProcess().API_KEY_PEPPER;
         try {
           const { created_at, secrets, webhooks } = await restore(
-            { ...settings, API_KEY_PEPPER: embedded ? API_KEY_PEPPER : settings.API_KEY_PEPPER },
+            { ...settings, API_KEY_PEPPER: isEmbedded ? API_KEY_PEPPER : settings.API_KEY_PEPPER },
             new BackupReader(source),
             { replace, say, signal },
           );
-          if (embedded) writeSecrets(settings.DATA_DIR, secrets);
+          if (isEmbedded) writeSecrets(settings.DATA_DIR, secrets);
           console.log(`Restored the store as of ${created_at}.`);
           await reportGameFiles(
             settings,

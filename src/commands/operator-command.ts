@@ -2,7 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { UsageError } from '../platform/errors/operator-error';
 import { bold } from './colors';
-import { ask } from './terminal';
+import { prompt } from './terminal';
 
 interface Needs {
   /** Whether the command uses the database; false if it only reads declarations in the code. */
@@ -81,13 +81,13 @@ export class OperatorCommand extends Command {
   }
 
   /** What the command does with its arguments and options. */
-  handler<Given extends unknown[]>(
-    work: (context: Context, ...given: Given) => Promise<void>,
+  handler<Values extends unknown[]>(
+    work: (context: Context, ...values: Values) => Promise<void>,
     needs?: Needs,
   ): this {
-    return this.action(async (...given) => {
+    return this.action(async (...values) => {
       await this.askForMissing(this.opts());
-      await this.runner((app, signal) => work({ app, signal }, ...(given as Given)), needs);
+      await this.runner((app, signal) => work({ app, signal }, ...(values as Values)), needs);
     });
   }
 
@@ -96,7 +96,7 @@ export class OperatorCommand extends Command {
       const name = option.attributeName();
       if (options[name] !== undefined) continue;
       const missing = new UsageError(`The ${noun} is missing. Use ${option.long} ${example}.`);
-      const text = await ask(question, missing, new AbortController().signal);
+      const text = await prompt(question, missing, new AbortController().signal);
       try {
         options[name] = option.parseArg ? option.parseArg(text, undefined) : text;
       } catch (error) {

@@ -93,9 +93,9 @@ function parseName(text: string): string {
 }
 
 function parsePermissions(text: string): OperatorPermission[] {
-  const given = text.split(/[\s,]+/).filter((permission) => permission !== '');
-  const permissions = ALL_PERMISSIONS.filter((permission) => given.includes(permission));
-  if (given.length === 0 || given.some((permission) => !(permission in OPERATOR_PERMISSIONS)))
+  const names = text.split(/[\s,]+/).filter((permission) => permission !== '');
+  const permissions = ALL_PERMISSIONS.filter((permission) => names.includes(permission));
+  if (names.length === 0 || names.some((permission) => !(permission in OPERATOR_PERMISSIONS)))
     throw new InvalidArgumentError(`The permissions are ${ALL_PERMISSIONS.join(', ')}.`);
   return permissions;
 }

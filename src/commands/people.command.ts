@@ -64,7 +64,7 @@ async function findPerson(
   if (email !== undefined) {
     const address = readEmailAddress(email);
     if (address instanceof InvalidValue) throw new UsageError(`${email} isn't a valid email address.`);
-    return app.get(People).withAddress(address);
+    return app.get(People).findByEmail(address);
   }
   const person = await app.get(People).findByUsername(name!);
   if (!person) throw new OperatorError(`User ${name!} doesn't exist.`);

@@ -15,7 +15,7 @@ import {
   subcommands,
 } from './operator-command';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
-import { ask } from './terminal';
+import { prompt } from './terminal';
 import { CURRENCIES } from '../platform/formats/money';
 import { printRequest } from './print-request';
 import { type Columns, printable, printRows, formatTime } from './print-table';
@@ -108,9 +108,13 @@ function registerRefund(refund: OperatorCommand): void {
     .argument('[PURCHASE]', 'ID of the purchase, from `purchases list`')
     .option('--keep-keys', 'keep the download keys valid')
     .handler(
-      async ({ app, signal }, given: string | undefined, { keepKeys = false }: { keepKeys?: boolean }) => {
+      async (
+        { app, signal },
+        idArgument: string | undefined,
+        { keepKeys = false }: { keepKeys?: boolean },
+      ) => {
         const which = new UsageError('The ID of the purchase is missing.');
-        const text = given ?? (await ask('ID of the purchase:', which, signal));
+        const text = idArgument ?? (await prompt('ID of the purchase:', which, signal));
         const id = readInteger(text);
         if (id instanceof InvalidValue) throw new UsageError(`${text} isn't a valid ID.`);
         const order = { purchase_id: id, keep_keys: keepKeys };

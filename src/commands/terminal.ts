@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { OperatorError } from '../platform/errors/operator-error';
 
 /** Prompts in the terminal until there is input. `instead`: the error without a terminal. */
-export async function ask(question: string, instead: OperatorError, signal: AbortSignal): Promise<string> {
+export async function prompt(question: string, instead: OperatorError, signal: AbortSignal): Promise<string> {
   if (!process.stdin.isTTY) throw instead;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const ended = new AbortController();
@@ -28,7 +28,7 @@ export async function confirm(
   { question, expected, undone, without }: Record<'question' | 'expected' | 'undone' | 'without', string>,
   signal: AbortSignal,
 ): Promise<void> {
-  if ((await ask(question, new OperatorError(`${undone} ${without}`), signal)) !== expected)
+  if ((await prompt(question, new OperatorError(`${undone} ${without}`), signal)) !== expected)
     throw new OperatorError(undone);
 }
 

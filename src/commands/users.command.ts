@@ -2,7 +2,7 @@ import { commandName } from '../platform/config/environment';
 import { nextCommands } from '../dev/next-commands';
 import { type Commands, parseCount, type OperatorCommand, subcommands } from './operator-command';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
-import { ask, readPassword } from './terminal';
+import { prompt, readPassword } from './terminal';
 import { requireAddress } from './email-address';
 import { registerErase, registerExport } from './people.command';
 import { printRequest } from './print-request';
@@ -41,8 +41,9 @@ function registerCreate(command: OperatorCommand): void {
     .option('--display-name <TEXT>', 'display name; default: the username')
     .option('--developer', 'mark the account as a developer')
     .option('--email <ADDRESS>', 'verified email address')
-    .handler(async ({ app, signal }, given: string | undefined, options: CreateOptions) => {
-      const name = given ?? (await ask('Username:', new UsageError('The username is missing.'), signal));
+    .handler(async ({ app, signal }, nameArgument: string | undefined, options: CreateOptions) => {
+      const name =
+        nameArgument ?? (await prompt('Username:', new UsageError('The username is missing.'), signal));
       requireValid(name, options);
       const { displayName = null, developer = false, email } = options;
       const account = { username: name, display_name: displayName, developer, email };

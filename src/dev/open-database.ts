@@ -8,9 +8,9 @@ import { openEmbeddedPostgres } from './embedded/embedded-postgres';
 export interface OpenDatabase {
   /** The settings, with the URL and secrets that were found or generated on this machine. */
   settings: Settings;
-  embedded: boolean;
+  isEmbedded: boolean;
   /** Whether another Gamewharf process uses the embedded server, too. */
-  joined: boolean;
+  hasJoined: boolean;
   stop(): Promise<void>;
 }
 
@@ -46,8 +46,8 @@ export async function openDatabase(
     settings;
   return {
     settings: { ...settings, FILES_DIR, API_KEY_PEPPER: pepper, DATABASE_URL: server?.url ?? DATABASE_URL },
-    embedded: server !== undefined,
-    joined: server?.joined ?? false,
+    isEmbedded: server !== undefined,
+    hasJoined: server?.hasJoined ?? false,
     stop: async () => server?.stop(),
   };
 }

@@ -76,20 +76,20 @@ export class PurchasesService {
     { game_id, email, user_id }: PurchasesRequest,
     editor_id: number,
   ): Promise<RowsOrSlices<PurchaseRow>> {
-    const asked = { game_id, editor_id, user_id, email };
+    const values = { game_id, editor_id, user_id, email };
     const rows = await this.database.rows(
       user_id === undefined ? PURCHASES_BY_EMAIL : PURCHASES_BY_USER,
-      asked,
+      values,
     );
     if (rows.length === 0) throw invalidGame();
     if (rows[0]!.id === null) return [];
     if (rows.length <= PURCHASES_PER_SLICE) return rows;
-    return this.slices(user_id === undefined ? SLICES_BY_EMAIL : SLICES_BY_USER, asked);
+    return this.slices(user_id === undefined ? SLICES_BY_EMAIL : SLICES_BY_USER, values);
   }
 
   /** The first statement selects and orders the purchases; the others read them. */
-  private async *slices(statement: typeof SLICES_BY_USER, asked: Values): AsyncGenerator<PurchaseRow[]> {
-    for (const { ids } of await this.database.rows(statement, asked))
+  private async *slices(statement: typeof SLICES_BY_USER, values: Values): AsyncGenerator<PurchaseRow[]> {
+    for (const { ids } of await this.database.rows(statement, values))
       yield await this.database.rows(PURCHASES_OF_SLICE, { ids });
   }
 }

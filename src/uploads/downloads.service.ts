@@ -95,8 +95,8 @@ export class DownloadsService {
    * Ignores sessions that weren't issued for the game, because otherwise each UUID that a client invents
    * would add a row.
    */
-  private count(access: AccessRow, game_id: number, given: string | undefined, req: Request): void {
-    const uuid = given?.toLowerCase();
+  private count(access: AccessRow, game_id: number, requestedUuid: string | undefined, req: Request): void {
+    const uuid = requestedUuid?.toLowerCase();
     const inSession =
       uuid !== undefined && timingSafeEqual(Buffer.from(uuid), Buffer.from(this.signed(uuid, game_id)));
     if (!inSession && !startsDownload(req)) return;

@@ -65,8 +65,8 @@ export class OwnAccountService {
    * requested, and the user doesn't see a difference. Returns false if the account has too many email
    * addresses.
    */
-  async addAddress(user_id: number, given: string): Promise<boolean> {
-    const email = lowerAscii(given);
+  async addAddress(user_id: number, address: string): Promise<boolean> {
+    const email = lowerAscii(address);
     const isAdded = await this.database.transaction(async (db) => {
       await lockUser(db, user_id);
       if (await db.existsBy(UserEmail, { user_id, email })) return true;

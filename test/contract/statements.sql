@@ -1197,7 +1197,7 @@ SELECT u.id AS user_id, u.username, u.display_name,
    FROM users u WHERE u.id = $1;
 
 -- person_by_address: src/operator/people/person.ts, small
--- parameters: given
+-- parameters: address
 SELECT typed.email, e.user_id FROM (SELECT lower_ascii($1) AS email) typed
    LEFT JOIN user_emails e ON e.email = typed.email AND e.verified;
 
@@ -1385,7 +1385,7 @@ WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1)
    UPDATE webhooks SET last_at = now(), last_outcome = $2 WHERE id = $3;
 
 -- webhook_delivery_later: src/operator/webhooks/webhook-deliveries.service.ts
--- parameters: delay, id, status, asked, webhook_id
+-- parameters: delay, id, status, retry_after, webhook_id
 WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $1) WHERE id = $2)
    UPDATE webhooks SET last_at = now(), last_outcome = $3, paused_until = CASE WHEN last_outcome LIKE '2__' AND $4::float8 = 0 THEN paused_until
      ELSE greatest(paused_until, now() + make_interval(secs => greatest($4, 10))) END WHERE id = $5;

@@ -1,6 +1,6 @@
 import { Problems } from '../../src/operator/import/problems';
 import { RecordReader } from '../../src/operator/import/record-reader';
-import { given, optional, required } from '../../src/operator/import/record-types/fields';
+import { hasField, optional, required } from '../../src/operator/import/record-types/fields';
 import { recordType } from '../../src/operator/import/record-types/record-type';
 import { boolean, ownId } from '../../src/operator/import/value-types';
 import type { StagedRow } from '../../src/operator/import/staging';
@@ -23,7 +23,7 @@ test('tells the fields of a record apart, even if its type has more than 32', as
     reader.read({ number: 1, text: JSON.stringify({ type: 'wide', id: 1, [name]: true }) });
   for (const [i, [, present]] of rows.entries()) {
     const found = await sql(
-      `SELECT * FROM (VALUES ${names.map((name) => `('${name}', ${given(fields, name)})`).join(', ')}) AS f (name, present)
+      `SELECT * FROM (VALUES ${names.map((name) => `('${name}', ${hasField(fields, name)})`).join(', ')}) AS f (name, present)
        WHERE present`.replaceAll('s.present', `(${present}::bigint)`),
     );
     expect(found).toEqual([{ name: names[i], present: true }]);

@@ -286,11 +286,11 @@ export class OauthTokensService {
     token: string,
     scope: string | undefined,
   ): Promise<TokensResponse> {
-    const asked = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
+    const requested = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
     const permitted = permittedScopes(scopes, grant.application!.scopes);
-    if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than the granted scopes');
+    if (!requested.every((one) => covers(permitted, one))) throw invalidScope('more than the granted scopes');
     const family = { family_id, family_ends_at, refreshable: scopes };
-    const tokens = await this.issue(db, grant, asked.length > 0 ? asked : permitted, family);
+    const tokens = await this.issue(db, grant, requested.length > 0 ? requested : permitted, family);
     const replaced = {
       used_at: () => 'now()',
       successor_hash: sha256(tokens.refresh_token),

@@ -69,8 +69,8 @@ export class SetupService {
     const subjects = [setupSubject, networkSubject(req.inFlight.client.network)] as const;
     const seconds = await this.attempts.reserve([...subjects]);
     if (seconds > 0) return { isRight: false, seconds };
-    const [own, given] = [hashSetupCode(await this.code()), hashSetupCode(code)];
-    const isRight = timingSafeEqual(own, given);
+    const [own, entered] = [hashSetupCode(await this.code()), hashSetupCode(code)];
+    const isRight = timingSafeEqual(own, entered);
     if (isRight) await this.attempts.succeeded(...subjects);
     else void this.limits.failed('sign-in', req);
     return { isRight };

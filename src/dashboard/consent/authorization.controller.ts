@@ -34,7 +34,7 @@ export class AuthorizationController {
 
   @Get()
   @Public()
-  async ask(@Req() req: Request, @PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
+  async showConsent(@Req() req: Request, @PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
     const request = await this.requests.read(query);
     // Only a signed-in user is redirected to an app, even with an error.
     if (!isSignedIn(visitor)) throw new SignInRequired(req.originalUrl);

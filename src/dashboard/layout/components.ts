@@ -163,11 +163,11 @@ export const descriptionList = (values: Record<string, Part>, style = 'facts'): 
 
 /** Links to other pages of a list, by their text; those without a URL are omitted. */
 export function pageLinks(links: Record<string, string | false>): Html {
-  const given = Object.entries(links).filter(([, href]) => href !== false);
+  const present = Object.entries(links).filter(([, href]) => href !== false);
   const nav = html`<nav class="buttons" aria-label="Pages">
-    ${given.map(([words, href]) => linkButton(href as string, words))}
+    ${present.map(([words, href]) => linkButton(href as string, words))}
   </nav>`;
-  return given.length > 0 ? nav : html``;
+  return present.length > 0 ? nav : html``;
 }
 
 /** Links between the numbered pages of a list; `words` are the texts for the previous and the next one. */

@@ -49,8 +49,8 @@ export class Visitor {
   }
 
   hasSigned(text: string, signature: string | undefined): boolean {
-    const [own, given] = [Buffer.from(this.createSignature(text)), Buffer.from(signature ?? '')];
-    return own.length === given.length && timingSafeEqual(own, given);
+    const [own, sent] = [Buffer.from(this.createSignature(text)), Buffer.from(signature ?? '')];
+    return own.length === sent.length && timingSafeEqual(own, sent);
   }
 }
 

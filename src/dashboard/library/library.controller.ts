@@ -33,14 +33,17 @@ export class LibraryController {
     @CurrentVisitor() visitor: SignedInVisitor,
     @Headers('user-agent') userAgent?: string,
   ) {
-    const asked = { ...readAsked(query), sort: query.text('sort') === 'title' ? 'title' : 'recent' } as const;
+    const filter = {
+      ...readFilter(query),
+      sort: query.text('sort') === 'title' ? 'title' : 'recent',
+    } as const;
     const user_id = visitor.user.id;
-    const rows = await this.library.page(user_id, asked);
+    const rows = await this.library.page(user_id, filter);
     const files = await this.uploads.ofGames(
       rows.flatMap(({ game_id }) => game_id ?? []),
       { user_id },
     );
-    return this.page.list(rows, files, { ...asked, platform: visitorsPlatform(userAgent) });
+    return this.page.list(rows, files, { ...filter, platform: visitorsPlatform(userAgent) });
   }
 
   @Get('bundles/:bundle_id')
@@ -50,16 +53,16 @@ export class LibraryController {
     @CurrentVisitor() visitor: SignedInVisitor,
     @Headers('user-agent') userAgent?: string,
   ) {
-    const asked = readAsked(query);
+    const filter = readFilter(query);
     const user_id = visitor.user.id;
-    const bundle = await this.library.bundle(user_id, bundle_id, asked);
+    const bundle = await this.library.bundle(user_id, bundle_id, filter);
     if (!bundle) throw apiError(404, 'You don’t own this bundle, or it doesn’t exist.');
     const files = await this.uploads.ofGames(
       bundle.games.map(({ game_id }) => game_id),
       { user_id },
     );
     const platform = visitorsPlatform(userAgent);
-    return this.page.bundle({ id: bundle_id, ...bundle }, files, { ...asked, platform });
+    return this.page.bundle({ id: bundle_id, ...bundle }, files, { ...filter, platform });
   }
 
   @Get('downloads/:upload_id')
@@ -91,7 +94,7 @@ export class LibraryController {
   }
 }
 
-const readAsked = (query: Form) => ({
+const readFilter = (query: Form) => ({
   page: parsePage(query.text('page')),
   search: (query.text('search') ?? '').trim().slice(0, MAX_SEARCH),
 });

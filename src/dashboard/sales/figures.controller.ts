@@ -72,10 +72,11 @@ export class FiguresController {
     const game_id = query.game === undefined ? null : parseId(query.game);
     const title = game_id === null ? undefined : await this.games.findTitle(game_id, visitor.user.id);
     if (game_id !== null && title === undefined) throw invalidGame();
-    const asked = parsePeriod(query, new Date(this.clock.now()));
+    const requested = parsePeriod(query, new Date(this.clock.now()));
     const filter = { game_id, currency: query.currency };
-    const report = await this.sales.report(visitor.user.id, asked, filter, games);
-    const period = asked.range === 'all' ? { ...asked, from: firstColumn(report) ?? asked.to } : asked;
+    const report = await this.sales.report(visitor.user.id, requested, filter, games);
+    const period =
+      requested.range === 'all' ? { ...requested, from: firstColumn(report) ?? requested.to } : requested;
     return { query, game_id, title, period, report };
   }
 }

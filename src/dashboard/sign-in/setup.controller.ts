@@ -49,17 +49,17 @@ export class SetupController {
   ) {
     await this.requireOpen();
     const text = (name: string) => (form.text(name) ?? '').trim();
-    const given = { code: text('code'), username: text('username'), email: text('email') };
+    const entered = { code: text('code'), username: text('username'), email: text('email') };
     const password = form.text('password') ?? '';
     const shown = (problems: Parameters<typeof setupPage>[3], result: Parameters<typeof setupPage>[4] = {}) =>
-      setupPage(visitor, this.settings.STORE_NAME, given, problems, { status: 400, ...result });
+      setupPage(visitor, this.settings.STORE_NAME, entered, problems, { status: 400, ...result });
     const problems = {
-      username: problemOfNewUsername(given.username),
-      email: isNewAddress(given.email) ? undefined : 'Enter an email address.',
+      username: problemOfNewUsername(entered.username),
+      email: isNewAddress(entered.email) ? undefined : 'Enter an email address.',
       password: problemOfNewPassword(password),
     };
     if (hasProblems(problems)) return shown(problems);
-    const { isRight, seconds } = await this.setup.check(given.code, req);
+    const { isRight, seconds } = await this.setup.check(entered.code, req);
     if (seconds !== undefined) return shown({}, tooManyAttempts(seconds));
     if (!isRight) {
       // A code that another request has used in the meantime isn't incorrect.
@@ -67,7 +67,7 @@ export class SetupController {
       await this.requireOpen();
       return shown({ code: 'The setup code is incorrect.' }, { status: 403 });
     }
-    const user_id = await this.setup.create({ ...given, password });
+    const user_id = await this.setup.create({ ...entered, password });
     if (user_id === undefined) throw apiError(404, 'invalid api endpoint');
     this.audit.record({ event: 'user.created', request_id: req.id, user_id });
     await this.visitors.signIn(user_id, visitor, res);

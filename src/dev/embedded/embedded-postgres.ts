@@ -38,7 +38,7 @@ export interface EmbeddedPostgres {
   /** The path of the data: in the data folder, or in a folder that the server's account can access. */
   dataDir: string;
   /** Whether another process owns the server. */
-  joined: boolean;
+  hasJoined: boolean;
   /** Stops the server within 5 s if this process owns it. */
   stop(): Promise<void>;
 }
@@ -85,7 +85,7 @@ async function findOrStart(folder: DataFolder, options: EmbeddedPostgresOptions)
     // A first start writes the file after the server has started, and a copied folder contains the URL of the original.
     const url = await folder.url();
     if (isReady && url?.port === port)
-      return { url: url.href, dataDir: cluster, joined: true, stop: () => Promise.resolve() };
+      return { url: url.href, dataDir: cluster, hasJoined: true, stop: () => Promise.resolve() };
   }
 }
 
@@ -131,7 +131,7 @@ async function start(
     await folder.removeUnfinished();
     let stopped: Promise<void> | undefined;
     void server.ended.then(() => stopped ?? log('PostgreSQL has ended unexpectedly: restart Gamewharf.'));
-    return { url, dataDir: cluster, joined: false, stop: () => (stopped ??= server.stop()) };
+    return { url, dataDir: cluster, hasJoined: false, stop: () => (stopped ??= server.stop()) };
   } catch (error) {
     await server.stop();
     throw error;

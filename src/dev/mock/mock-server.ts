@@ -61,7 +61,7 @@ export class MockServer {
     const publicUrl =
       this.front && `https://${CERTIFIED.includes(host) ? host : CERTIFIED[0]}:${this.front.port}`;
     const log = (line: string) => console.error(line);
-    const given = loadSettings({
+    const initialSettings = loadSettings({
       NODE_ENV: 'development',
       LOG_LEVEL: env.LOG_LEVEL ?? 'warn',
       HOST: tls ? '127.0.0.1' : host,
@@ -72,7 +72,13 @@ export class MockServer {
       RATE_LIMIT: 'off',
       ...(publicUrl && { PUBLIC_URL: publicUrl }),
     });
-    this.database = await openDatabase(given, 'serve', log, this.interruption.signal, WITHOUT_DURABILITY);
+    this.database = await openDatabase(
+      initialSettings,
+      'serve',
+      log,
+      this.interruption.signal,
+      WITHOUT_DURABILITY,
+    );
     const { settings } = this.database;
     await migrate(settings, log);
     const logger = createLogger(settings.LOG_LEVEL, process.stderr);
@@ -119,9 +125,9 @@ const WITHOUT_DURABILITY = { fsync: 'off', full_page_writes: 'off', synchronous_
 /** Creates a data folder with a migrated database, which later mocks copy. */
 export async function prepareTemplate(folder: string): Promise<void> {
   const log = (line: string) => console.error(line);
-  const given = loadSettings({ NODE_ENV: 'development', DATA_DIR: folder, DEMO_DATA: 'false' });
+  const initialSettings = loadSettings({ NODE_ENV: 'development', DATA_DIR: folder, DEMO_DATA: 'false' });
   const { signal } = new AbortController();
-  const database = await openDatabase(given, 'serve', log, signal, WITHOUT_DURABILITY);
+  const database = await openDatabase(initialSettings, 'serve', log, signal, WITHOUT_DURABILITY);
   try {
     await migrate(database.settings, log);
   } finally {

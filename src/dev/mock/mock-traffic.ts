@@ -123,8 +123,8 @@ function wrap(res: Response, name: (typeof WRITERS)[number], change: (chunk: unk
 function keepHeader(res: Response, name: string, value: string): void {
   const setHeader = res.setHeader.bind(res);
   setHeader(name, value);
-  res.setHeader = ((other: string, given: string) =>
-    other.toLowerCase() === name.toLowerCase() ? res : setHeader(other, given)) as Response['setHeader'];
+  res.setHeader = ((other: string, otherValue: string) =>
+    other.toLowerCase() === name.toLowerCase() ? res : setHeader(other, otherValue)) as Response['setHeader'];
 }
 
 /** Closes the connection after this number of bytes of the body. A shorter response is sent completely. */

@@ -31,8 +31,8 @@ export class LiveQuirks {
   }
 
   change(changed: Partial<Quirks>): Quirks {
-    const given = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined));
-    return (this.current = { ...this.current, ...given });
+    const defined = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined));
+    return (this.current = { ...this.current, ...defined });
   }
 }
 

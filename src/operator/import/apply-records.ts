@@ -35,13 +35,13 @@ export async function applyRecords(
   const mayLackIds = partial.has(PURCHASE_RECORD) && tables.rowCount(PURCHASE_RECORD.records) > 0;
   if (mayLackIds) await findPurchaseIds(tables);
   await completeRecords(tables, types, partial, problems);
-  const given = types.filter(({ records }) => tables.rowCount(records));
+  const presentTypes = types.filter(({ records }) => tables.rowCount(records));
   await checkTogether(tables, types, await findExternalReferences(tables, types), problems);
   problems.throwIfAny();
-  for (const type of await findAhead(tables, given)) await reserveIds(tables, type);
+  for (const type of await findAhead(tables, presentTypes)) await reserveIds(tables, type);
 
-  const gamesLast = await lockStored(tables, given, partial);
-  const changedTypes = given.filter(({ changed }) => tables.rowCount(changed));
+  const gamesLast = await lockStored(tables, presentTypes, partial);
+  const changedTypes = presentTypes.filter(({ changed }) => tables.rowCount(changed));
   await find(
     tables,
     changedTypes.flatMap((type) => differentObjects(type) ?? []),
@@ -49,12 +49,12 @@ export async function applyRecords(
   );
   problems.throwIfAny();
 
-  const sales = given.includes(PURCHASE_RECORD) ? await findSales(tables) : 0;
+  const sales = presentTypes.includes(PURCHASE_RECORD) ? await findSales(tables) : 0;
   // IDs treated as new stay new; a concurrent duplicate fails on the unique constraint.
   if (mayLackIds)
     await tables.update(PURCHASE_RECORD.records, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
 
-  for (const type of given) {
+  for (const type of presentTypes) {
     onWrite(type);
     if (tables.rowCount(type.changed) && !(type === GAME_RECORD && gamesLast))
       await writeChanged(tables, type);
@@ -62,7 +62,7 @@ export async function applyRecords(
   }
   await deleteRecords(tables, types, problems);
 
-  const newGames = given.includes(GAME_RECORD)
+  const newGames = presentTypes.includes(GAME_RECORD)
     ? `SELECT s.id FROM ${GAME_RECORD.records.name} s WHERE ${isNew(GAME_RECORD.table)}`
     : undefined;
   if (gamesLast) {
@@ -103,12 +103,12 @@ async function completeRecords(
  */
 async function lockStored(
   tables: TemporaryTables,
-  given: RecordType[],
+  presentTypes: RecordType[],
   partial: ReadonlySet<RecordType>,
 ): Promise<boolean> {
   let gamesLast = false;
   // Collections are first because the service locks them before other records.
-  for (const type of given.toSorted(
+  for (const type of presentTypes.toSorted(
     (a, b) => Number(b === COLLECTION_RECORD) - Number(a === COLLECTION_RECORD),
   ))
     if (!(await findStored(tables, type))) await tables.createEmpty(type.changed);

@@ -1,5 +1,5 @@
 import { BUNDLE_RECORD } from './record-types/bundle';
-import { given } from './record-types/fields';
+import { hasField } from './record-types/fields';
 import { PURCHASE_RECORD, storedGames } from './record-types/purchase';
 import type { TemporaryTable, TemporaryTables } from './temporary-tables';
 
@@ -90,7 +90,7 @@ const extendStaged = (tables: TemporaryTables) =>
     { game_ids: withExtension('s.game_ids') },
     {
       table: EXTENDED_BUNDLES.name,
-      on: `NOT (${given(PURCHASE_RECORD.fields, 'game_id')})
+      on: `NOT (${hasField(PURCHASE_RECORD.fields, 'game_id')})
         AND EXISTS (SELECT FROM purchases p WHERE p.id = s.id AND p.bundle_id = t.id AND ${isOpen})`,
     },
   );

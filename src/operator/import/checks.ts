@@ -1,6 +1,6 @@
 import type { TemporaryTables } from './temporary-tables';
 import { MAX_LISTED_PROBLEMS, type Problems } from './problems';
-import { given } from './record-types/fields';
+import { hasField } from './record-types/fields';
 import type { RecordType, Unique } from './record-types/record-type';
 import { type ExternalReferences, missingReferences } from './references';
 
@@ -18,7 +18,7 @@ export async function checkTogether(
     ...several.map((type) => repeated(tables, type)),
     ...types
       .filter(({ records }) => tables.rowCount(records))
-      .flatMap((type) => taken(type, tables.rowCount(type.records) > 1)),
+      .flatMap((type) => findTaken(type, tables.rowCount(type.records) > 1)),
     ...missingReferences(tables, types, external),
   ];
   for (const check of checks) await find(tables, [check], problems);
@@ -53,7 +53,7 @@ function repeated(tables: TemporaryTables, { key, records, deleted, fields, subj
   return claimedTwice(`(${rows})`, key, subject, `the ${fields[0]!.name}`);
 }
 
-const taken = (type: RecordType, several: boolean): string[] =>
+const findTaken = (type: RecordType, several: boolean): string[] =>
   (type.unique ?? []).flatMap((unique) => {
     if (typeof unique === 'string') return [unique];
     const { what, rows = type.records.name, columns } = unique;
@@ -64,7 +64,7 @@ const taken = (type: RecordType, several: boolean): string[] =>
 /** Finds values that stored records already have. The records of one import may swap values. */
 function takenByStored(type: RecordType, unique: Unique, rows: string): string {
   const { what, stored, owner = 't.id', taken = `${what} is taken by ${type.name}`, field } = unique;
-  const released = field ? `AND ${given(type.fields, field, 'o')}` : '';
+  const released = field ? `AND ${hasField(type.fields, field, 'o')}` : '';
   return `
     SELECT s.line, ${type.subject} || ': ${taken} ' || ${owner} AS text
     FROM ${rows} s JOIN ${stored} AND ${owner} <> s.id

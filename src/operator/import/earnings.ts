@@ -1,7 +1,7 @@
 import type { TemporaryTable, TemporaryTables } from './temporary-tables';
 import { addSales, subtractSales } from '../../purchases/earnings/earnings';
 import { ImportProblems } from './problems';
-import { given } from './record-types/fields';
+import { hasField } from './record-types/fields';
 import { PURCHASE_RECORD, storedGames } from './record-types/purchase';
 import { isNew } from './record-types/record-type';
 
@@ -19,7 +19,7 @@ export const IMPORTED_SALES: TemporaryTable = {
   ],
 };
 
-const has = (field: string) => given(PURCHASE_RECORD.fields, field);
+const has = (field: string) => hasField(PURCHASE_RECORD.fields, field);
 
 // Shares of new and changed purchases minus stored shares, split as in the view purchase_shares: a game gets
 // one more minor unit if its place is not above the remainder. Purchases of several games are grouped by

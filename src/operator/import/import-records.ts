@@ -164,8 +164,8 @@ async function transfer(
     const summary = summarize(types, tables);
     const created = Object.values(summary).reduce((sum, counts) => sum + counts.new, 0);
     if (created >= MIN_NEW_TO_ANALYZE) {
-      const given = types.filter((type) => tables.rowCount(type.records));
-      await analyze(client, given);
+      const presentTypes = types.filter((type) => tables.rowCount(type.records));
+      await analyze(client, presentTypes);
     }
     return summary;
   };

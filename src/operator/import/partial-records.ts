@@ -1,7 +1,7 @@
 import type { TemporaryTables } from './temporary-tables';
 import { find } from './checks';
 import type { Problems } from './problems';
-import { given } from './record-types/fields';
+import { hasField } from './record-types/fields';
 import { GAME_RECORD } from './record-types/game';
 import type { RecordType } from './record-types/record-type';
 import { REJECTED_IDS } from './staging';
@@ -38,7 +38,7 @@ export async function completePartial(tables: TemporaryTables, type: RecordType,
     ({ name, column, instead }) =>
       `('${name}', s.${column} IS NULL AND NOT (${[name, instead ?? []]
         .flat()
-        .map((one) => given(type.fields, one))
+        .map((one) => hasField(type.fields, one))
         .join(' OR ')}))`,
   );
   const check = `

@@ -150,9 +150,9 @@ export class RecordReader {
       if (typeof cell !== 'string') cells.push(...cell);
       else if (field.columns.length > 0) cells.push(cell);
     }
-    const given = Object.keys(record);
-    if (given.length !== names) {
-      for (const name of given) {
+    const fieldNames = Object.keys(record);
+    if (fieldNames.length !== names) {
+      for (const name of fieldNames) {
         if (otherNames.includes(name)) continue;
         if (!fields.some((field) => field.name === name)) {
           this.problemsOfRecord.push(

@@ -29,9 +29,9 @@ function referencesIn(tables: TemporaryTables, types: RecordType[]): Reference[]
       const column = first.name;
       return [{ rows, subject, id: valueType.many ? `unnest(${column})` : column, parent }];
     });
-  const given = types.filter(({ records }) => tables.rowCount(records));
+  const presentTypes = types.filter(({ records }) => tables.rowCount(records));
   return [
-    ...given.flatMap((type) =>
+    ...presentTypes.flatMap((type) =>
       within(type.fields, type.records.name, type.key === 'id' ? type.subject : `'${type.name}'`),
     ),
     ...(tables.rowCount(IMPORTED_ENTRIES)

@@ -83,7 +83,7 @@ export const text = (rules: TextRules): OneColumn => ({
 });
 
 export const title = (max: number, rules?: Pick<TextRules, 'pattern' | 'form'>) =>
-  text({ max, stored: (given) => given.trim(), ...rules });
+  text({ max, stored: (value) => value.trim(), ...rules });
 
 export const email: TextRules = {
   max: 254,
@@ -118,8 +118,8 @@ export const file: ValueType = {
     const { key, url, size, md5_hash, ...others } = value as Record<string, unknown>;
     for (const name of Object.keys(others)) reject('is unknown', `.${shown(name)}`);
     if (((key ?? null) === null) === ((url ?? null) === null)) reject('must have exactly one of key, url');
-    const encoded = (rules: TextRules, field: string, given: unknown) =>
-      given == null ? NULL : copied(fit(given, rules, reject, `.${field}`) ?? '');
+    const encoded = (rules: TextRules, field: string, part: unknown) =>
+      part == null ? NULL : copied(fit(part, rules, reject, `.${field}`) ?? '');
     return [
       encoded(FILE_KEY, 'key', key),
       encoded(HTTPS_URL, 'url', url),
@@ -141,9 +141,9 @@ export const html: ValueType = {
   sql: 'text',
   allows: `HTML, at most ${MAX_HTML_CHARACTERS.toLocaleString('en-US')} characters after sanitization`,
   encode(value, reject) {
-    const given = fit(value, { min: 0, max: Infinity }, reject);
-    if (given === undefined) return '';
-    const clean = isWorthSanitizing(given) ? sanitizeHtml(given) : given;
+    const raw = fit(value, { min: 0, max: Infinity }, reject);
+    if (raw === undefined) return '';
+    const clean = isWorthSanitizing(raw) ? sanitizeHtml(raw) : raw;
     if (clean === null) return NULL;
     const found = fit(clean, { max: MAX_HTML_CHARACTERS }, reject);
     return found === undefined ? '' : copied(found);

@@ -1,33 +1,33 @@
 import type { TemporaryTables } from './temporary-tables';
 import { PURCHASES_OF_GAMES } from './earnings';
 import { StoreChanged } from './problems';
-import { type Field, given } from './record-types/fields';
+import { type Field, hasField } from './record-types/fields';
 import { GAME_RECORD } from './record-types/game';
 import { isChanged, isNew, type RecordType } from './record-types/record-type';
 
 interface Column {
   name: string;
   field: Field;
-  /** Whether the record has the field. */
-  given: string;
+  /** SQL condition: whether the record has the field. */
+  isPresent: string;
 }
 
 const listColumns = ({ fields }: RecordType): Column[] =>
   fields
     .filter(({ inOtherTable }) => !inOtherTable)
     .flatMap((field) => {
-      const has = given(fields, field.name);
-      return field.columns.map(({ name }) => ({ name, field, given: has }));
+      const isPresent = hasField(fields, field.name);
+      return field.columns.map(({ name }) => ({ name, field, isPresent }));
     });
 
 /** The new value of a stored record `t`: an absent optional field is unchanged. */
-const valueFor = ({ name, field, given }: Column, otherwise = `t.${name}`) =>
-  field.required ? `s.${name}` : `CASE WHEN ${given} THEN s.${name} ELSE ${otherwise} END`;
+const valueFor = ({ name, field, isPresent }: Column, otherwise = `t.${name}`) =>
+  field.required ? `s.${name}` : `CASE WHEN ${isPresent} THEN s.${name} ELSE ${otherwise} END`;
 
 const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name}, now())` : `s.${name}`);
 
 /** False for a purchase identified by its reference, because the service assigned its ID. */
-const hasOwnId = ({ fields, key }: RecordType) => given(fields, key);
+const hasOwnId = ({ fields, key }: RecordType) => hasField(fields, key);
 
 export const listTables = ({ table, lists }: RecordType) => [table, ...(lists?.tables ?? [])];
 

@@ -86,7 +86,7 @@ export class PeopleController {
     const [pepper] = listPeppers(this.settings) as [string];
     const request = { email: hashApiKey(email, pepper).toString('base64') };
     return this.idempotency.storedAfter(retry, request, async () =>
-      this.erased(req, by, await this.people.withAddress(email)),
+      this.erased(req, by, await this.people.findByEmail(email)),
     );
   }
 

@@ -34,7 +34,7 @@ const PERSON_ACCOUNT = read<Account>(
 
 const BY_ADDRESS = read<{ email: string; user_id: number | null }>(
   'person_by_address',
-  `SELECT typed.email, e.user_id FROM (SELECT lower_ascii($given) AS email) typed
+  `SELECT typed.email, e.user_id FROM (SELECT lower_ascii($address) AS email) typed
    LEFT JOIN user_emails e ON e.email = typed.email AND e.verified`,
 );
 
@@ -80,8 +80,8 @@ export class People {
   }
 
   /** The account that verified the email address, otherwise the person with that email address. */
-  async withAddress(given: string): Promise<Person> {
-    const { email, user_id } = (await this.database.row(BY_ADDRESS, { given }))!;
+  async findByEmail(address: string): Promise<Person> {
+    const { email, user_id } = (await this.database.row(BY_ADDRESS, { address }))!;
     const account = user_id === null ? undefined : await this.withId(user_id);
     if (account) return account;
     const addresses = email === ERASED_ADDRESS ? [] : [email];

@@ -117,8 +117,8 @@ const GIVE_UP = statement(
 const POSTPONE_DELIVERY = statement(
   'webhook_delivery_later',
   `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $delay) WHERE id = $id)
-   ${SET_OUTCOME}, paused_until = CASE WHEN last_outcome LIKE '2__' AND $asked::float8 = 0 THEN paused_until
-     ELSE greatest(paused_until, now() + make_interval(secs => greatest($asked, ${PAUSE_SECONDS}))) END WHERE id = $webhook_id`,
+   ${SET_OUTCOME}, paused_until = CASE WHEN last_outcome LIKE '2__' AND $retry_after::float8 = 0 THEN paused_until
+     ELSE greatest(paused_until, now() + make_interval(secs => greatest($retry_after, ${PAUSE_SECONDS}))) END WHERE id = $webhook_id`,
 );
 
 // With IN instead of ARRAY, a table without statistics may be joined row by row, which takes minutes.
@@ -273,11 +273,11 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     if (status === 410) await this.webhooks.disable(webhook_id);
     if (age < MAX_AGE_SECONDS) {
       const pause = (DELAYS_SECONDS[attempts - 1] ?? MAX_DELAY_SECONDS) * (0.9 + Math.random() / 5);
-      const asked = BUSY_STATUSES.includes(Number(status))
+      const retry_after = BUSY_STATUSES.includes(Number(status))
         ? Math.min(retryAfterSeconds ?? 0, MAX_DELAY_SECONDS)
         : 0;
-      const delay = Math.max(pause, asked);
-      await this.database.rows(POSTPONE_DELIVERY, { id, status, webhook_id, delay, asked });
+      const delay = Math.max(pause, retry_after);
+      await this.database.rows(POSTPONE_DELIVERY, { id, status, webhook_id, delay, retry_after });
       return;
     }
     this.results.inc({ result: 'given_up' });

@@ -22,14 +22,14 @@ const SETTING = /^([a-z-]+)=(\d{1,7})\/(\d{1,5})s$/;
 /** Parses RATE_LIMIT; null: off, undefined: invalid. */
 export function parseRateLimits(text: string): RateLimits | null | undefined {
   if (text.toLowerCase() === 'off') return null;
-  const given: Partial<Record<LimitName, RateLimit>> = {};
+  const configured: Partial<Record<LimitName, RateLimit>> = {};
   for (const part of text.split(',').map((each) => each.trim())) {
     if (part === '') continue;
     const [, name = '', count, seconds] = SETTING.exec(part) ?? [];
     if (!isLimitName(name) || Number(count) < 1 || Number(seconds) < 1) return undefined;
-    given[name] = { count: Number(count), period_ms: Number(seconds) * 1000 };
+    configured[name] = { count: Number(count), period_ms: Number(seconds) * 1000 };
   }
-  const limits = { ...DEFAULTS, ...given };
+  const limits = { ...DEFAULTS, ...configured };
   const user = { ...limits.credential, count: limits.credential.count * CREDENTIALS_PER_USER };
   return { user, ...limits };
 }

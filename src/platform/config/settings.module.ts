@@ -16,8 +16,8 @@ export class SettingsModule {
     );
   }
 
-  static providing(...given: Provider[]): DynamicModule {
-    const providers = [...given, StoreLinks, Clock];
+  static providing(...overrides: Provider[]): DynamicModule {
+    const providers = [...overrides, StoreLinks, Clock];
     return { module: SettingsModule, global: true, providers, exports: providers };
   }
 }

@@ -38,7 +38,7 @@ export class Database implements OnApplicationShutdown {
   trace: Trace | undefined;
   private pool: Pool | undefined;
   private batcher: StatementBatcher | undefined;
-  private readonly prepared: boolean;
+  private readonly isPrepared: boolean;
   private stopped = false;
 
   constructor(
@@ -46,7 +46,7 @@ export class Database implements OnApplicationShutdown {
     private readonly settings: Settings,
     private readonly clock: Clock,
   ) {
-    this.prepared = settings.DATABASE_PREPARED_STATEMENTS;
+    this.isPrepared = settings.DATABASE_PREPARED_STATEMENTS;
   }
 
   get connected(): boolean {
@@ -85,7 +85,7 @@ export class Database implements OnApplicationShutdown {
     await requireSupportedServer(pool);
     await requireMigrated(this.source);
     if (this.stopped) return;
-    this.batcher = new StatementBatcher(pool, this.clock, this.prepared);
+    this.batcher = new StatementBatcher(pool, this.clock, this.isPrepared);
     this.pool = pool;
   }
 
@@ -117,7 +117,7 @@ export class Database implements OnApplicationShutdown {
     const runner = manager?.queryRunner;
     const send = async () => {
       const rows = runner
-        ? sendTogether(await openConnection(runner), statements, this.prepared)
+        ? sendTogether(await openConnection(runner), statements, this.isPrepared)
         : this.batcher!.transaction(statements);
       if (this.trace)
         for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);

@@ -20,6 +20,6 @@ export class InvalidValue {
 }
 
 /** Adds a value to the parameters, of which one may have the same name. */
-export function addValue(given: Record<string, unknown>, name: string, value: unknown): void {
-  given[name] = Object.hasOwn(given, name) ? Repeated.of(given[name], value) : value;
+export function addValue(parameters: Record<string, unknown>, name: string, value: unknown): void {
+  parameters[name] = Object.hasOwn(parameters, name) ? Repeated.of(parameters[name], value) : value;
 }

@@ -42,7 +42,10 @@ export class ParameterPipe extends ValidationPipe {
   override transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
     const metatype = metadata.metatype as RequestClass | undefined;
     if (!metatype || !this.toValidate(metadata)) return super.transform(value, metadata) as Promise<unknown>;
-    return super.transform(this.given((value ?? {}) as Values, metatype), metadata) as Promise<unknown>;
+    return super.transform(
+      this.collectDeclared((value ?? {}) as Values, metatype),
+      metadata,
+    ) as Promise<unknown>;
   }
 
   /** Skips the values of custom decorators except `@Params()`, because clients don't send them. */
@@ -55,11 +58,11 @@ export class ParameterPipe extends ValidationPipe {
    * Replaces Nest's conversion, which would read `0x10` as 16, an empty text as 0, 9007199254740993 as
    * another number, and `yes` as false.
    */
-  protected override transformPrimitive(given: unknown, metadata: ArgumentMetadata): unknown {
+  protected override transformPrimitive(input: unknown, metadata: ArgumentMetadata): unknown {
     const { type, metatype, data } = metadata;
-    if (type === 'custom') return given;
+    if (type === 'custom') return input;
     // A text in a path that can't be stored belongs to no row: the handler responds with its 404.
-    const value = type === 'param' ? given : checked(given, undefined);
+    const value = type === 'param' ? input : checked(input, undefined);
     const read = typeof value === 'string' ? PRIMITIVES.get(metatype) : undefined;
     const primitive = read ? read(value as string) : value;
     if (primitive instanceof InvalidValue) throw badRequest(`${data ?? 'the value'} ${primitive.problem}`);
@@ -91,9 +94,9 @@ export class ParameterPipe extends ValidationPipe {
   }
 
   /** The declared parameters, and the unknown ones if they are rejected. */
-  private given(values: Values, metatype: RequestClass): Values {
+  private collectDeclared(values: Values, metatype: RequestClass): Values {
     const { properties, isStrict } = this.read(metatype);
-    const given: Values = isStrict ? { ...values } : {};
+    const declared: Values = isStrict ? { ...values } : {};
     const bracketed = bracketedIn(values);
     for (const [name, reader] of properties) {
       const isBracketed = bracketed?.has(name);
@@ -101,9 +104,9 @@ export class ParameterPipe extends ValidationPipe {
       const value = isBracketed ? bracketedValue(reader) : checked(values[name], reader);
       // Without a reader, class-transformer would convert the InvalidValue.
       if (!reader && value instanceof InvalidValue) throw badRequest(`${name} ${value.problem}`);
-      given[name] = value;
+      declared[name] = value;
     }
-    return given;
+    return declared;
   }
 
   private read(metatype: RequestClass): Declared {
@@ -144,9 +147,9 @@ const bracketedValue = (reader: ReaderFacts | undefined) =>
 
 function checked(value: unknown, reader: ReaderFacts | undefined): unknown {
   if (value instanceof Repeated) {
-    const [given, ...others] = value.filter((one) => one !== null || reader?.isNullable);
-    if (others.length > 0 || given === undefined) return new InvalidValue('must be given once');
-    return checked(given, reader);
+    const [first, ...others] = value.filter((one) => one !== null || reader?.isNullable);
+    if (others.length > 0 || first === undefined) return new InvalidValue('must be given once');
+    return checked(first, reader);
   }
   if (value === NOT_UTF8) return new InvalidValue('must be valid UTF-8 text');
   return reader ? value : readAny(value);

@@ -81,9 +81,9 @@ export const parameter =
     return applyDecorators(
       // `value` is a copy without the digits of a RoundedNumber.
       Transform(({ obj, key }) => {
-        const given = (obj as Record<string, unknown>)[key];
-        if (given === null) return isNullable ? null : undefined;
-        return given instanceof InvalidValue ? given : read(given);
+        const original = (obj as Record<string, unknown>)[key];
+        if (original === null) return isNullable ? null : undefined;
+        return original instanceof InvalidValue ? original : read(original);
       }),
       isRequired ? IsDefined({ message: '$property is required', context }) : IsOptional({ context }),
       (prototype: object, name: string | symbol) =>
@@ -191,8 +191,8 @@ const choice =
       propertyName: '',
       validator: {
         validate: (_, args) => {
-          const given = args!.object as Record<string, unknown>;
-          return isEnough(names.filter((name) => given[name] !== undefined).length);
+          const values = args!.object as Record<string, unknown>;
+          return isEnough(names.filter((name) => values[name] !== undefined).length);
         },
         defaultMessage: () => rule,
       },

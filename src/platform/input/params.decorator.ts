@@ -32,19 +32,19 @@ function describe(target: object, key: string | symbol | undefined, index: numbe
 }
 
 function collectParameters(req: Request): Record<string, unknown> {
-  const given = Object.assign(Object.create(null), req.query) as Record<string, unknown>;
+  const parameters = Object.assign(Object.create(null), req.query) as Record<string, unknown>;
   const body = req.body as Record<string, unknown> | undefined;
-  for (const name in body) addValue(given, name, body[name]);
-  addFixed(given, req.params as Record<string, string>);
-  addFixed(given, req.parametersInHeaders);
-  return given;
+  for (const name in body) addValue(parameters, name, body[name]);
+  addFixed(parameters, req.params as Record<string, string>);
+  addFixed(parameters, req.parametersInHeaders);
+  return parameters;
 }
 
 /** A value in the path or a header may be repeated elsewhere if it is the same there. */
-function addFixed(given: Record<string, unknown>, values: Record<string, string> | undefined): void {
+function addFixed(parameters: Record<string, unknown>, values: Record<string, string> | undefined): void {
   for (const name in values) {
-    const other = given[name] ?? undefined;
-    if (other === undefined || asText(other) === values[name]) given[name] = values[name];
-    else addValue(given, name, values[name]);
+    const other = parameters[name] ?? undefined;
+    if (other === undefined || asText(other) === values[name]) parameters[name] = values[name];
+    else addValue(parameters, name, values[name]);
   }
 }

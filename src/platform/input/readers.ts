@@ -3,7 +3,7 @@ import { InvalidValue } from './input-values';
 import { RoundedNumber } from './json';
 
 /** Reads a value of a query, a form or a JSON body. The pipe waits for a promise. */
-export type Reader<T> = (given: unknown) => T | InvalidValue;
+export type Reader<T> = (input: unknown) => T | InvalidValue;
 
 const INTEGER = /^(0|[1-9]\d{0,18})$/;
 const INT8_MAX = 9223372036854775807n;
@@ -23,22 +23,22 @@ function parseDigits(source: string): string | undefined {
 }
 
 /** The JSON text of a number, or undefined for another type. */
-function numberText(given: unknown): string | undefined {
-  if (given instanceof RoundedNumber) return given.source;
-  if (typeof given === 'number') return Object.is(given, -0) ? '-0' : String(given);
+function numberText(input: unknown): string | undefined {
+  if (input instanceof RoundedNumber) return input.source;
+  if (typeof input === 'number') return Object.is(input, -0) ? '-0' : String(input);
   return undefined;
 }
 
 /** The value as the text of a form, or undefined for another type. */
-export function asText(given: unknown): string | undefined {
-  if (typeof given === 'string') return given;
-  const number = numberText(given);
+export function asText(input: unknown): string | undefined {
+  if (typeof input === 'string') return input;
+  const number = numberText(input);
   return number === undefined ? undefined : parseDigits(number);
 }
 
 /** IDs above 2^53 become 0, which no row has. Rounding could turn them into the ID of another row. */
-export const readInteger: Reader<number> = (given) => {
-  const digits = asText(given);
+export const readInteger: Reader<number> = (input) => {
+  const digits = asText(input);
   if (digits !== undefined && INTEGER.test(digits)) {
     const value = Number(digits);
     if (Number.isSafeInteger(value)) return value;
@@ -50,10 +50,10 @@ export const readInteger: Reader<number> = (given) => {
 const AMOUNT = 'must be between 0 and 9007199254740991';
 
 /** Reads whole minor units. Unlike an ID, an amount that is too large must never be read as another one. */
-export const readAmount: Reader<number> = (given) => {
-  if (/^-\d+$/.test(typeof given === 'string' ? given : (numberText(given) ?? '')))
+export const readAmount: Reader<number> = (input) => {
+  if (/^-\d+$/.test(typeof input === 'string' ? input : (numberText(input) ?? '')))
     return new InvalidValue(AMOUNT);
-  const digits = asText(given);
+  const digits = asText(input);
   if (digits === undefined || !/^(0|[1-9]\d*)$/.test(digits)) return new InvalidValue('must be an integer');
   const value = Number(digits);
   return Number.isSafeInteger(value) ? value : new InvalidValue(AMOUNT);
@@ -61,45 +61,45 @@ export const readAmount: Reader<number> = (given) => {
 
 const DECIMAL = /^-?\d{1,20}(\.\d{1,20})?([eE][+-]?\d{1,3})?$/;
 
-export const readNumber: Reader<number> = (given) => {
-  const text = typeof given === 'string' ? given : numberText(given);
+export const readNumber: Reader<number> = (input) => {
+  const text = typeof input === 'string' ? input : numberText(input);
   return text !== undefined && DECIMAL.test(text) ? Number(text) : new InvalidValue('must be a number');
 };
 
-export const readTimestamp: Reader<string> = (given) =>
-  typeof given === 'string' && isTimestamp(given)
-    ? given
+export const readTimestamp: Reader<string> = (input) =>
+  typeof input === 'string' && isTimestamp(input)
+    ? input
     : new InvalidValue('must be a timestamp such as 2013-03-03T23:02:14Z');
 
-export const readBoolean: Reader<boolean> = (given) => {
-  if (typeof given === 'boolean') return given;
-  const text = asText(given)?.toLowerCase() ?? '';
+export const readBoolean: Reader<boolean> = (input) => {
+  if (typeof input === 'boolean') return input;
+  const text = asText(input)?.toLowerCase() ?? '';
   if (['true', '1', 'on', 'yes'].includes(text)) return true;
   if (['false', '0', 'off', 'no'].includes(text)) return false;
   return new InvalidValue('must be a boolean');
 };
 
 /** A boolean. If it is true, upload tools send only its name. */
-export const readMark: Reader<boolean> = (given) => (given === '' ? true : readBoolean(given));
+export const readMark: Reader<boolean> = (input) => (input === '' ? true : readBoolean(input));
 
 /** Whether the database can store the text unchanged. */
 export const isStorable = (text: string) => !text.includes('\0') && !LONE_SURROGATE.test(text);
 
 export const notStorable = () => new InvalidValue('must be valid Unicode text without NUL');
 
-export const readText: Reader<string> = (given) => {
-  if (typeof given !== 'string') return new InvalidValue('must be a string');
-  return isStorable(given) ? given : notStorable();
+export const readText: Reader<string> = (input) => {
+  if (typeof input !== 'string') return new InvalidValue('must be a string');
+  return isStorable(input) ? input : notStorable();
 };
 
-export const readNonEmptyText: Reader<string> = (given) => {
-  const text = readText(given);
+export const readNonEmptyText: Reader<string> = (input) => {
+  const text = readText(input);
   return text === '' ? new InvalidValue('must not be empty') : text;
 };
 
 /** Removes the whitespace around the text. */
-export const readTrimmedText: Reader<string> = (given) => {
-  const text = readText(given);
+export const readTrimmedText: Reader<string> = (input) => {
+  const text = readText(input);
   return text instanceof InvalidValue ? text : readNonEmptyText(text.trim());
 };
 
@@ -107,30 +107,30 @@ export const readTrimmedText: Reader<string> = (given) => {
 const INVISIBLE = /^[\p{Z}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]*$/u;
 
 /** Removes the whitespace around the text. The result is empty if all characters are invisible. */
-export const readTitle: Reader<string> = (given) => {
-  const text = readText(given);
+export const readTitle: Reader<string> = (input) => {
+  const text = readText(input);
   if (typeof text !== 'string') return text;
   const title = text.trim();
   return INVISIBLE.test(title) ? '' : title;
 };
 
 /** An empty text clears the value, as null does. */
-export const readClearableText: Reader<string | null> = (given) => {
-  const text = readText(given);
+export const readClearableText: Reader<string | null> = (input) => {
+  const text = readText(input);
   return text === '' ? null : text;
 };
 
 /** An email address. Only lookups of the public API read a space inside as `+`. */
-export const readEmailAddress: Reader<string> = (given) => {
-  const text = readNonEmptyText(given);
+export const readEmailAddress: Reader<string> = (input) => {
+  const text = readNonEmptyText(input);
   if (text instanceof InvalidValue) return text;
   const trimmed = text.trim();
   return /^[^\s@]+@[^\s@]+$/.test(trimmed) ? trimmed : new InvalidValue('must be an email address');
 };
 
 // Old clients send the + of an email address unescaped, which a form decodes to a space.
-export const readEmail: Reader<string> = (given) => {
-  const text = readNonEmptyText(given);
+export const readEmail: Reader<string> = (input) => {
+  const text = readNonEmptyText(input);
   return text instanceof InvalidValue ? text : text.replaceAll(' ', '+');
 };
 
@@ -142,15 +142,15 @@ export const MAX_IDS = 500;
 // Four times the longest list of 500 IDs: matching a longer text would take milliseconds.
 const MAX_LIST_CHARACTERS = 40_000;
 
-export const readIdList: Reader<number[]> = (given) => {
+export const readIdList: Reader<number[]> = (input) => {
   const notAList = new InvalidValue('must be a JSON array of integers');
   const tooMany = new InvalidValue(`must have at most ${MAX_IDS} ids`);
   let digits: unknown[];
-  if (typeof given === 'string') {
-    if (given.length > MAX_LIST_CHARACTERS) return tooMany;
-    if (!LIST_OF_INTEGERS.test(given)) return notAList;
-    digits = given.match(/\d+/g) ?? [];
-  } else if (Array.isArray(given)) digits = given;
+  if (typeof input === 'string') {
+    if (input.length > MAX_LIST_CHARACTERS) return tooMany;
+    if (!LIST_OF_INTEGERS.test(input)) return notAList;
+    digits = input.match(/\d+/g) ?? [];
+  } else if (Array.isArray(input)) digits = input;
   else return notAList;
   if (digits.length > MAX_IDS) return tooMany;
   const ids: number[] = [];
@@ -166,9 +166,9 @@ export const readIdList: Reader<number[]> = (given) => {
 };
 
 /** One ID, or a list of IDs that is not empty. */
-export const readIdOrIds: Reader<number | number[]> = (given) => {
-  const isList = Array.isArray(given) || (typeof given === 'string' && /^[ \t\r\n]*\[/.test(given));
-  const ids = isList ? readIdList(given) : readInteger(given);
+export const readIdOrIds: Reader<number | number[]> = (input) => {
+  const isList = Array.isArray(input) || (typeof input === 'string' && /^[ \t\r\n]*\[/.test(input));
+  const ids = isList ? readIdList(input) : readInteger(input);
   if (Array.isArray(ids) && ids.length === 0) return new InvalidValue('must not be empty');
   return ids;
 };

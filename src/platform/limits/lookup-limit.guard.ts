@@ -18,7 +18,7 @@ export class LookupLimitGuard implements CanActivate {
     if (user === undefined) return true;
     const charge = createCharge('misses', user, rates.misses);
     // Most lookups are refunded, so the headers don't show it.
-    return this.limits.charge(res, charge, false).then(() => {
+    return this.limits.chargeUnreported(res, charge).then(() => {
       res.foundNothing = false;
       res.once('close', () => {
         const isFound = res.statusCode !== 404 && !res.foundNothing && res.writableEnded;

@@ -26,11 +26,16 @@ export class RateLimitsService {
   }
 
   /** Counts a request, reports the remaining ones in the headers, and rejects the request if none remain. */
-  async charge(res: ServerResponse, charge: Charge, show = true): Promise<void> {
-    const { name, key, limit, ttl } = charge;
+  async charge(res: ServerResponse, charge: Charge): Promise<void> {
+    const record = await this.chargeUnreported(res, charge);
+    res.setRateLimit(charge.limit, charge.limit - record.totalHits, record.timeToExpire);
+  }
+
+  /** Counts a request that may be refunded. The headers report it only if it is rejected. */
+  async chargeUnreported(res: ServerResponse, { name, key, limit, ttl }: Charge): Promise<LimitRecord> {
     const record = await this.storage.increment(key, ttl, limit, ttl, name);
     if (record.isBlocked) reject(res, limit, record);
-    if (show) res.setRateLimit(limit, limit - record.totalHits, record.timeToExpire);
+    return record;
   }
 
   /** Counts a request for its IP address. */
@@ -53,7 +58,7 @@ export class RateLimitsService {
     if (!this.rates) return find();
     this.check('misses', req, res);
     const charge = createCharge('misses', `address ${req.inFlight.client.network}`, this.rates.misses);
-    await this.charge(res, charge, false);
+    await this.chargeUnreported(res, charge);
     let isMissing = false;
     try {
       const found = await find();

@@ -33,7 +33,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
   private readonly log = new Logger('Redis');
   private failures = 0;
   private pausedUntil = -Infinity;
-  private warned = false;
+  private hasWarned = false;
 
   /** Imports the client here, so that nothing is loaded if Redis is not configured. */
   static async open(url: string, ...rest: Dependencies): Promise<RedisStorage> {
@@ -61,8 +61,8 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
     super(...rest);
     redis.on('error', (error: Error) => this.warn(error.message));
     redis.on('ready', () => {
-      if (this.warned) this.log.log('Redis is available again. Rate limits are shared.');
-      this.warned = false;
+      if (this.hasWarned) this.log.log('Redis is available again. Rate limits are shared.');
+      this.hasWarned = false;
     });
     redis.connect().catch(() => undefined);
   }
@@ -117,9 +117,9 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
   }
 
   private warn(problem: string): void {
-    if (!this.warned)
+    if (!this.hasWarned)
       this.log.warn(`Redis is unavailable, so each process counts rate limits on its own: ${problem}`);
-    this.warned = true;
+    this.hasWarned = true;
   }
 }
 

@@ -82,11 +82,11 @@ function describeOperation(
     integers: namesWith(ParseIntPipe, handler, controller),
   });
   const { scope, credential } = describeSecurity(operation);
-  const limited = !isUnlimited(handler, controller);
+  const isLimited = !isUnlimited(handler, controller);
   const readsBody =
     operation.requestBody !== undefined || (BODY_METHODS.includes(method) && request !== undefined);
   const hasParameters = request !== undefined || readsBody || ((operation.parameters ?? []) as []).length > 0;
-  describeResponses(operation, { hasParameters, readsBody, limited, credential, scope }, schemas);
+  describeResponses(operation, { hasParameters, readsBody, isLimited, credential, scope }, schemas);
 }
 
 const hasProperties = ({ properties }: Json) => Object.keys(properties ?? {}).length > 0;

@@ -33,9 +33,9 @@ export function describeParameters(
   { path, inBody, types, integers }: Place,
 ): void {
   const declared = ((operation.parameters ?? []) as (Json & Parameter)[]).map(
-    ({ schema: given, example, ...one }): Json & { name: string } => {
+    ({ schema: generated, example, ...one }): Json & { name: string } => {
       // Swagger knows only the type of the argument, which is Number.
-      const schema: Json = { ...given, ...(integers.includes(one.name) && { type: 'integer' }) };
+      const schema: Json = { ...generated, ...(integers.includes(one.name) && { type: 'integer' }) };
       const isReadList = types.some((type) => type && findReader(type, one.name)?.isList);
       return { ...one, ...inQuery({ name: one.name, schema, example }, isReadList && one.in === 'query') };
     },

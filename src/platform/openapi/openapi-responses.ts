@@ -81,9 +81,9 @@ export const ERRORS_SCHEMA = {
 
 const reference = (name: keyof typeof HEADERS) => ({ $ref: `#/components/headers/${name}` });
 
-function describeHeaders(status: string, limited: boolean) {
+function describeHeaders(status: string, isLimited: boolean) {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
-  if (limited) names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset');
+  if (isLimited) names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset');
   if (status === '429' || status === '503') names.push('Retry-After');
   if (status === '401' || status === '403') names.push('WWW-Authenticate');
   return Object.fromEntries(names.map((name) => [name, reference(name)]));
@@ -92,7 +92,7 @@ function describeHeaders(status: string, limited: boolean) {
 interface OperationFacts {
   hasParameters: boolean;
   readsBody: boolean;
-  limited: boolean;
+  isLimited: boolean;
   /** The credential that is required. */
   credential: 'bearer' | 'operator' | undefined;
   /** The required scope or permission. */
@@ -102,12 +102,12 @@ interface OperationFacts {
 /** Adds the responses of guards and filters, and the headers of all responses. */
 export function describeResponses(
   operation: Json,
-  { hasParameters, readsBody, limited, credential, scope }: OperationFacts,
+  { hasParameters, readsBody, isLimited, credential, scope }: OperationFacts,
   schemas: Record<string, Json>,
 ): void {
   const responses = (operation.responses ??= {}) as Record<string, Json>;
   const statuses = ['500', '503'];
-  if (limited) statuses.push('429');
+  if (isLimited) statuses.push('429');
   if (hasParameters) statuses.push('400', '413');
   else if (credential) statuses.push('400');
   if (readsBody) statuses.push('415');
@@ -133,7 +133,7 @@ export function describeResponses(
   }
   if (scope) alsoForScope(responses['403']!, scope, common[403]!);
   for (const [status, response] of Object.entries(responses)) {
-    response.headers = { ...describeHeaders(status, limited), ...(response.headers as Json | undefined) };
+    response.headers = { ...describeHeaders(status, isLimited), ...(response.headers as Json | undefined) };
     if (!status.startsWith('2')) continue;
     response.description ||= 'Success.';
     for (const media of Object.values((response.content ?? {}) as Record<string, Json>))

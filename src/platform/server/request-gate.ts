@@ -67,8 +67,8 @@ export class RequestGate {
       if (isCrowded) this.pipelined.rejected++;
       const error = isCrowded ? serviceUnavailable() : (findHeaderError(req) ?? toOriginForm(req));
       const request = this.admission.open(req, res, connection, at);
-      const given = req.headers['x-request-id'];
-      req.id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+      const clientId = req.headers['x-request-id'];
+      req.id = typeof clientId === 'string' && REQUEST_ID.test(clientId) ? clientId : randomUUID();
       res.setRequestId(req.id);
       res.defaultHeaders = this.defaultHeaders;
       if (error || this.isDraining) connection.closeAfter(res);

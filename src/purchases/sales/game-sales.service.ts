@@ -52,7 +52,7 @@ export const GAME_SALES = longRead<GameSaleRow>(
   'user $user_id',
 );
 
-interface Asked {
+interface SalesRange {
   since?: string;
   after?: Place;
   offset?: number;
@@ -65,21 +65,25 @@ export class GameSalesService {
   constructor(private readonly database: Database) {}
 
   /** The user must be able to edit the game. A long list, such as all sales, is sent in slices. */
-  async find(game_id: number, editor_id: number, asked: Partial<Asked>): Promise<RowsOrSlices<GameSaleRow>> {
-    const { limit = Infinity } = asked;
+  async find(
+    game_id: number,
+    editor_id: number,
+    range: Partial<SalesRange>,
+  ): Promise<RowsOrSlices<GameSaleRow>> {
+    const { limit = Infinity } = range;
     const first = await this.slice(game_id, editor_id, {
-      ...asked,
+      ...range,
       limit: Math.min(limit, PURCHASES_PER_SLICE),
     });
     return first.length < PURCHASES_PER_SLICE || limit <= PURCHASES_PER_SLICE
       ? first
-      : this.slices(game_id, editor_id, { ...asked, limit }, first);
+      : this.slices(game_id, editor_id, { ...range, limit }, first);
   }
 
   private async *slices(
     game_id: number,
     editor_id: number,
-    { since, limit }: Asked,
+    { since, limit }: SalesRange,
     first: GameSaleRow[],
   ): AsyncGenerator<GameSaleRow[]> {
     let left = limit;
@@ -87,8 +91,8 @@ export class GameSalesService {
       yield rows;
       left -= rows.length;
       if (rows.length < PURCHASES_PER_SLICE || left <= 0) return;
-      const asked = { since, after: rows.at(-1)!, limit: Math.min(left, PURCHASES_PER_SLICE) };
-      rows = await this.slice(game_id, editor_id, asked);
+      const range = { since, after: rows.at(-1)!, limit: Math.min(left, PURCHASES_PER_SLICE) };
+      rows = await this.slice(game_id, editor_id, range);
     }
   }
 
@@ -96,7 +100,7 @@ export class GameSalesService {
   async slice(
     game_id: number,
     editor_id: number,
-    { since = '-infinity', after = NEWEST_PLACE, limit, offset = 0 }: Asked,
+    { since = '-infinity', after = NEWEST_PLACE, limit, offset = 0 }: SalesRange,
   ): Promise<GameSaleRow[]> {
     const rows = await this.database.rows(GAME_SALES, {
       game_id,

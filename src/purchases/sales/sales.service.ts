@@ -264,5 +264,5 @@ function differences(stored: SaleRow, request: SaleRequest): string[] {
 }
 
 // The database rounds times to microseconds.
-const isSameSecond = (stored: string, given: string) =>
-  Math.abs(Date.parse(modernTimestamp(stored)) - Date.parse(given)) < 1000;
+const isSameSecond = (stored: string, requested: string) =>
+  Math.abs(Date.parse(modernTimestamp(stored)) - Date.parse(requested)) < 1000;

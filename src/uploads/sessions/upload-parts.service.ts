@@ -84,16 +84,16 @@ export class UploadParts {
     const part = { session_id: id, file_key: key, start };
     const limits = { now: new Date(this.clock.now()), max_bytes: this.settings.FILES_MAX_BYTES };
     if (!(await this.database.row(BEGIN_PART, { ...part, ...limits }))) return false;
-    let kept = 0;
+    let storedBytes = 0;
     try {
-      const content = Readable.from(body.takeObject(start, bytes, (stored) => (kept = stored)));
+      const content = Readable.from(body.takeObject(start, bytes, (stored) => (storedBytes = stored)));
       await this.storage.put(key, bytes, content, new AbortController().signal);
-      if (await this.database.row(END_PART, { ...part, part_size: kept, size })) return true;
+      if (await this.database.row(END_PART, { ...part, part_size: storedBytes, size })) return true;
       await this.drop(id, key);
     } catch (error) {
       await this.drop(id, key);
       // If the content ended without a block to keep, the storage's error is only a consequence.
-      if (kept > 0 || !body.isCut) throw error;
+      if (storedBytes > 0 || !body.isCut) throw error;
     }
     return false;
   }

@@ -1,9 +1,9 @@
-import { type Field, given } from './fields';
+import { type Field, hasField } from './fields';
 import { isChanged, isNew, type Lists } from './record-type';
 
 /** The field `admins`, stored in a separate table. */
 export const adminTable = (table: string, fields: Field[], stored: { in: string; by: string }) => {
-  const has = given(fields, 'admins');
+  const has = hasField(fields, 'admins');
   const insert = `
     INSERT INTO ${stored.in} (${stored.by}, user_id)
     SELECT s.id, a.user_id FROM import_${table} s, unnest(s.admins) AS a (user_id)`;

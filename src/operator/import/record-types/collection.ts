@@ -2,7 +2,7 @@ import type { TemporaryTable } from '../temporary-tables';
 import { COLLECTION_LAYOUTS } from '../../../collections/collection.entity';
 import { boolean, html, ownId, idFor, idsFor, type ValueType, NULL, oneOf, title } from '../value-types';
 import { adminTable } from './admins';
-import { given, optional, PRESENT, required, timeOrNow } from './fields';
+import { hasField, optional, PRESENT, required, timeOrNow } from './fields';
 import { isNew, LINE, recordType } from './record-type';
 
 const counted: ValueType = {
@@ -71,7 +71,7 @@ const DROPPED_ENTRIES: TemporaryTable = {
   columns: PLANNED_ENTRIES.columns.slice(0, 2),
 };
 
-const has = (field: string) => given(ENTRY_FIELDS, field, 'e');
+const has = (field: string) => hasField(ENTRY_FIELDS, field, 'e');
 // Leading entries that are already in order keep their sort_keys. The others get keys above all existing
 // ones, so that no update collides.
 const planEntries = `
@@ -105,7 +105,7 @@ const dropEntries = `
   FROM stored_collections o
   JOIN import_collections s ON s.id = o.id
   JOIN collection_games g ON g.collection_id = o.id
-  WHERE ${given(fields, 'games')} AND NOT EXISTS (
+  WHERE ${hasField(fields, 'games')} AND NOT EXISTS (
     SELECT FROM import_collection_games e WHERE e.collection_id = g.collection_id AND e.game_id = g.game_id)`;
 
 const admins = adminTable('collections', fields, { in: 'collection_admins', by: 'collection_id' });

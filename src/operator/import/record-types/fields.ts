@@ -58,6 +58,6 @@ export const PRESENT = { name: 'present', sql: 'bigint' };
  */
 export const presenceBit = (place: number) => 2 ** place;
 
-/** Whether a staged record `s` has the field. */
-export const given = (fields: Field[], field: string, record = 's') =>
+/** SQL condition: whether a staged record `s` has the field. */
+export const hasField = (fields: Field[], field: string, record = 's') =>
   `${record}.present & ${presenceBit(fields.findIndex(({ name }) => name === field))} <> 0`;

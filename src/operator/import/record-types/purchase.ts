@@ -12,7 +12,7 @@ import {
   ownId,
   text,
 } from '../value-types';
-import { given, optional, required, timeOrNow } from './fields';
+import { hasField, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
 // The number of games is limited because every response with the purchase contains all of them.
@@ -62,7 +62,7 @@ const soldAt = (purchase: string, created_at = `${purchase}.created_at`) =>
   `CASE WHEN ${purchase}.status IN ('complete', 'refunded') THEN ${created_at} END`;
 
 const changed = isChanged('purchases');
-const hasReference = given(fields, 'reference');
+const hasReference = hasField(fields, 'reference');
 const createdAt = 'coalesce(s.created_at, now())';
 const eachGame = 'import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id)';
 
@@ -111,10 +111,10 @@ export const PURCHASE_RECORD = recordType({
     },
   ],
   createdByService: {
-    differs: `${given(fields, 'game_id')} AND s.game_ids <> ${storedGames('t')}
-      OR ${given(fields, 'bundle_id')} AND s.bundle_id IS DISTINCT FROM t.bundle_id
+    differs: `${hasField(fields, 'game_id')} AND s.game_ids <> ${storedGames('t')}
+      OR ${hasField(fields, 'bundle_id')} AND s.bundle_id IS DISTINCT FROM t.bundle_id
       OR lower_ascii(s.email) <> lower_ascii(t.email)
-      OR ${given(fields, 'user_id')} AND s.user_id IS DISTINCT FROM t.user_id`,
+      OR ${hasField(fields, 'user_id')} AND s.user_id IS DISTINCT FROM t.user_id`,
     as: 'for another buyer or game',
   },
   lists: {
@@ -123,7 +123,7 @@ export const PURCHASE_RECORD = recordType({
     differ: `s.game_ids IS DISTINCT FROM ${storedGames('t')}
       OR ${hasReference} AND s.reference IS DISTINCT FROM
         (SELECT r.reference FROM purchase_references r WHERE r.purchase_id = s.id)
-      OR s.with_key AND CASE WHEN ${given(fields, 'status')} THEN s.status ELSE t.status END = 'complete'
+      OR s.with_key AND CASE WHEN ${hasField(fields, 'status')} THEN s.status ELSE t.status END = 'complete'
         AND EXISTS (SELECT FROM unnest(s.game_ids) AS g (game_id) WHERE ${lacksKey})`,
     change: [
       // Many purchases of a bundle with thousands of games may change in the same way.

@@ -18,7 +18,7 @@ import {
   text,
   texts,
 } from '../value-types';
-import { given, optional, required, timeOrNow } from './fields';
+import { hasField, optional, required, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
 const MAX_POSITION = 2 ** 31 - 1;
@@ -54,7 +54,7 @@ const fields = [
 
 const SOURCES = { file: 'size', channel_name: 'channel_name', external_url: 'external_url' };
 const sources = Object.entries(SOURCES).map(
-  ([field, column]) => `CASE WHEN ${given(fields, field)} THEN s.${column} ELSE t.${column} END`,
+  ([field, column]) => `CASE WHEN ${hasField(fields, field)} THEN s.${column} ELSE t.${column} END`,
 );
 
 export const UPLOAD_RECORD = recordType({

@@ -1,6 +1,6 @@
 import { problemOfHash } from '../../../auth/sign-in/password-hash';
 import { boolean, emails, fit, ownId, type ValueType, NULL, text, url } from '../value-types';
-import { given, optional, required, timeOrNow } from './fields';
+import { hasField, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
 /** A hash created by another system, as the value of `password`. */
@@ -59,7 +59,7 @@ const fields = [
   }),
 ];
 
-const hasEmails = given(fields, 'emails');
+const hasEmails = hasField(fields, 'emails');
 const staged = 'unnest(s.emails, s.emails_verified) AS e (email, verified)';
 const insertEmails = `
   INSERT INTO user_emails (user_id, email, verified)

@@ -193,13 +193,13 @@ export class StatementBatcher {
  */
 async function acquireConnection(pool: Pool, waited_ms: number): Promise<PoolClient> {
   if (waited_ms === 0) return pool.connect();
-  const left = requireTime(waited_ms);
+  const left_ms = requireTime(waited_ms);
   return new Promise((resolve, reject) => {
     let gaveUp = false;
     const timer = setTimeout(() => {
       gaveUp = true;
       reject(new NoneFree());
-    }, left);
+    }, left_ms);
     pool.connect((error, client, release) => {
       clearTimeout(timer);
       if (error) reject(error);
@@ -211,7 +211,7 @@ async function acquireConnection(pool: Pool, waited_ms: number): Promise<PoolCli
 
 /** The milliseconds that are left for a connection. */
 function requireTime(waited_ms: number): number {
-  const left = connectionOptions.connectionTimeoutMillis - waited_ms;
-  if (left <= 0) throw new NoneFree();
-  return left;
+  const left_ms = connectionOptions.connectionTimeoutMillis - waited_ms;
+  if (left_ms <= 0) throw new NoneFree();
+  return left_ms;
 }
