@@ -15,8 +15,8 @@ import { backUp } from '../platform/database/backup/backup';
 import { BackupReader } from '../platform/database/backup/backup-file';
 import { restore } from '../platform/database/backup/restore';
 import { migrate } from '../platform/database/migrate';
-import { withClient } from '../platform/database/with-client';
 import { requireStore } from '../dev/open-database';
+import { countStoredFiles } from '../uploads/stored-files';
 import { EXIT_INTERRUPTED, say, withDatabase } from './with-database';
 
 // Secrets that are generated on this machine if no setting contains them. A backup is useless without them.
@@ -113,19 +113,13 @@ function registerRestore(command: Command): void {
 
 /** Backups contain the rows of uploads and builds without their files. Files in a bucket stay there. */
 async function reportGameFiles(
-  { FILES_DIR, DATABASE_URL }: Settings,
+  settings: Settings,
   advice: string,
   print: (line: string) => void,
 ): Promise<void> {
+  const { FILES_DIR } = settings;
   if (FILES_DIR === undefined) return;
-  const { rows } = await withClient({ connectionString: DATABASE_URL }, (client) =>
-    client.query<{ files: number }>(
-      `SELECT count(*)::int AS files FROM (
-         SELECT file_key FROM uploads WHERE file_key IS NOT NULL
-         UNION SELECT file_key FROM builds WHERE file_key IS NOT NULL) stored`,
-    ),
-  );
-  const { files } = rows[0]!;
+  const files = await countStoredFiles(settings);
   if (files > 0)
     print(
       `${files} game file${files === 1 ? '' : 's'} in ${FILES_DIR} ${files === 1 ? 'is' : 'are'} not included. ${advice}`,
