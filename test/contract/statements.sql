@@ -119,10 +119,18 @@ INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, 
        implicit_allowed = given.implicit_allowed OR excluded.implicit_allowed
    RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed;
 
--- delete_oldest_oauth_codes: src/auth/oauth/oauth-tokens.service.ts
+-- delete_oldest_oauth_codes: src/auth/oauth/oauth-codes.service.ts
 -- parameters: grant_id
 DELETE FROM oauth_codes WHERE code_hash IN (
     SELECT code_hash FROM oauth_codes WHERE grant_id = $1 ORDER BY expires_at DESC OFFSET 100 LIMIT 1000);
+
+-- store_oauth_code: src/auth/oauth/oauth-codes.service.ts
+-- parameters: code_hash, grant_id, scopes, redirect_uri, code_challenge
+INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_challenge, expires_at, family_id)
+   VALUES ($1, $2, $3, $4, $5,
+     now() + make_interval(secs => 60), gen_random_uuid())
+   ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
+   RETURNING code_hash;
 
 -- delete_oldest_oauth_keys: src/auth/oauth/oauth-tokens.service.ts
 -- parameters: grant_id
@@ -139,14 +147,6 @@ WITH oldest AS (
       WHERE rank > CASE WHEN used_at IS NULL THEN 1000 ELSE 100 END LIMIT 1000)
     RETURNING api_key_id)
   DELETE FROM api_keys WHERE id IN (SELECT api_key_id FROM oldest);
-
--- store_oauth_code: src/auth/oauth/oauth-tokens.service.ts
--- parameters: code_hash, grant_id, scopes, redirect_uri, code_challenge
-INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_challenge, expires_at, family_id)
-   VALUES ($1, $2, $3, $4, $5,
-     now() + make_interval(secs => 60), gen_random_uuid())
-   ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
-   RETURNING code_hash;
 
 -- count_attempt: src/auth/sign-in/attempts.service.ts
 -- parameters: hash, free, longest_seconds

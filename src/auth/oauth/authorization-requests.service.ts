@@ -6,7 +6,7 @@ import { Database } from '../../platform/database/database';
 import { ApiKeysService } from '../keys/api-keys.service';
 import { ApplicationsService } from './applications.service';
 import { type Consent, GrantsService } from './grants.service';
-import { OauthTokensService } from './oauth-tokens.service';
+import { OauthCodesService } from './oauth-codes.service';
 import type { OauthApplication } from '../accounts/oauth-application.entity';
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
 import { isSafe, isSameRedirect, listFormTargets } from './redirect-uris';
@@ -45,7 +45,7 @@ export class AuthorizationRequests {
   constructor(
     private readonly applications: ApplicationsService,
     private readonly grants: GrantsService,
-    private readonly tokens: OauthTokensService,
+    private readonly codes: OauthCodesService,
     private readonly keys: ApiKeysService,
     private readonly database: Database,
     private readonly settings: Settings,
@@ -81,7 +81,7 @@ export class AuthorizationRequests {
       const grant = await this.grants.add(db, user_id, application.client_id, { scopes, ...consent });
       if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
       const { redirect_uri, code_challenge } = fields;
-      const code = await this.tokens.createCode(db, grant, { scopes, redirect_uri, code_challenge });
+      const code = await this.codes.create(db, grant, { scopes, redirect_uri, code_challenge });
       return { text: code, replaced: [] };
     });
     this.keys.forget(replaced);

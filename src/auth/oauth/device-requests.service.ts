@@ -5,7 +5,7 @@ import { type EntityManager, IsNull, Raw, type Repository } from 'typeorm';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import { GrantsService } from './grants.service';
-import { OauthTokensService } from './oauth-tokens.service';
+import { OauthCodesService } from './oauth-codes.service';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
 import { sha256, randomToken } from '../accounts/encryption';
@@ -68,7 +68,7 @@ export class DeviceRequestsService {
     private readonly database: Database,
     @InjectRepository(OauthDeviceRequest) private readonly requests: Repository<OauthDeviceRequest>,
     private readonly grants: GrantsService,
-    private readonly tokens: OauthTokensService,
+    private readonly codes: OauthCodesService,
   ) {}
 
   async create(client_id: string, scopes: string[], code_challenge?: string) {
@@ -128,7 +128,7 @@ export class DeviceRequestsService {
         const code = codeFor(device_code);
         const { scopes, code_challenge } = row;
         const request = { scopes, code_challenge: code_challenge ?? undefined };
-        const unused = await this.tokens.storeCode(db, row.grant_id, code, request);
+        const unused = await this.codes.store(db, row.grant_id, code, request);
         return unused ? { status: 'approved', code, code_challenge } : { status: 'expired' };
       }
       const interval = row.too_fast

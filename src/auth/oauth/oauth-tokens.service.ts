@@ -1,16 +1,15 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, type FindOptionsWhere, IsNull, Raw, type Repository } from 'typeorm';
+import { type EntityManager, type FindOptionsWhere, Raw, type Repository } from 'typeorm';
 import { ApiKeysService } from '../keys/api-keys.service';
 import { covers } from '../access/credential';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import { grantsTo } from './applications.service';
-import { type Grant, GrantsService } from './grants.service';
+import { GrantsService } from './grants.service';
 import type { OauthGrant } from '../accounts/oauth-grant.entity';
-import { OauthCode } from './oauth-code.entity';
+import { type CodeProof, OauthCodesService } from './oauth-codes.service';
 import { invalidGrant, invalidScope } from './oauth-errors';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { modernTimestamp } from '../../platform/formats/timestamps';
@@ -20,18 +19,6 @@ import { sha256, randomToken, encryptWithToken, decryptWithToken } from '../acco
 
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
 type Outcome = TokensResponse | { revoked: number[] };
-
-interface NewCode {
-  scopes: string[];
-  /** Absent if the authorization request omitted it. */
-  redirect_uri?: string;
-  code_challenge?: string;
-}
-
-const VERIFIER = /^[\w.~-]{43,128}$/;
-
-/** Computes an S256 code challenge (RFC 7636). */
-const createChallenge = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
 
 /** The tokens from one sign-in. */
 interface Family {
@@ -43,32 +30,15 @@ interface Family {
   refreshable?: string[];
 }
 
-const CODE_SECONDS = 60;
 const ACCESS_SECONDS = 3600;
 const REFRESH_DAYS = 90;
 const RETRY_SECONDS = 10;
 
 // Limits of one grant, because a user can sign in and refresh as often as the rate limits permit.
-const MAX_CODES = 100;
 const MAX_SIGN_INS = 1000;
 const MAX_USED = 100;
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
-
-const STORE_CODE = statement<{ code_hash: Buffer }>(
-  'store_oauth_code',
-  `INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_challenge, expires_at, family_id)
-   VALUES ($code_hash, $grant_id, $scopes, $redirect_uri, $code_challenge,
-     now() + make_interval(secs => ${CODE_SECONDS}), gen_random_uuid())
-   ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
-   RETURNING code_hash`,
-);
-
-const DELETE_OLDEST_CODES = statement(
-  'delete_oldest_oauth_codes',
-  `DELETE FROM oauth_codes WHERE code_hash IN (
-    SELECT code_hash FROM oauth_codes WHERE grant_id = $grant_id ORDER BY expires_at DESC OFFSET ${MAX_CODES} LIMIT 1000)`,
-);
 
 /** Also deletes the access tokens that were issued with the refresh tokens. */
 const DELETE_OLDEST_TOKENS = statement(
@@ -95,67 +65,29 @@ interface RefreshRow extends OauthRefreshToken {
   repeatable: boolean;
 }
 
-/** Issues codes, and exchanges codes and refresh tokens for new tokens. */
+/** Exchanges codes and refresh tokens for new tokens. */
 @Injectable()
 export class OauthTokensService {
   constructor(
     private readonly database: Database,
-    @InjectRepository(OauthCode) private readonly codes: Repository<OauthCode>,
+    private readonly codes: OauthCodesService,
     @InjectRepository(OauthRefreshToken) private readonly refreshTokens: Repository<OauthRefreshToken>,
     private readonly grants: GrantsService,
     private readonly keys: ApiKeysService,
     private readonly settings: Settings,
   ) {}
 
-  async createCode(db: EntityManager, grant: Grant, code: NewCode): Promise<string> {
-    const text = randomToken();
-    await this.storeCode(db, grant.id, text, code);
-    await this.database.rows(DELETE_OLDEST_CODES, { grant_id: grant.id }, db);
-    return text;
-  }
-
-  /**
-   * Stores a code or extends its expiry; returns false if it was used. Each poll of a device gets the same
-   * code.
-   */
-  async storeCode(
-    db: EntityManager,
-    grant_id: number,
-    code: string,
-    { scopes, redirect_uri, code_challenge }: NewCode,
-  ): Promise<boolean> {
-    const values = {
-      code_hash: sha256(code),
-      grant_id,
-      scopes,
-      redirect_uri: redirect_uri ?? null,
-      code_challenge: code_challenge ?? null,
-    };
-    return (await this.database.row(STORE_CODE, values, db)) !== undefined;
-  }
-
   /** A code is single-use. A second use means that it leaked, so the tokens of the first are revoked. */
-  async exchange(
-    client_id: string,
-    code: string,
-    { redirect_uri, code_verifier }: { redirect_uri?: string; code_verifier?: string },
-  ): Promise<TokensResponse> {
-    if (code_verifier !== undefined && !VERIFIER.test(code_verifier)) throw invalidGrant();
-    const code_hash = sha256(code);
-    const found = await this.codes.findOneBy({ code_hash, grant_id: grantsTo(client_id) });
+  async exchange(client_id: string, code: string, proof: CodeProof): Promise<TokensResponse> {
+    const found = await this.codes.find(client_id, code, proof);
     if (!found) throw invalidGrant();
     const { grant_id, family_id, used_at, scopes } = found;
     return this.issueTokens(async (db) => {
       const grant = await this.grants.lock(db, grant_id);
       if (!grant) throw invalidGrant();
       if (used_at !== null) return { revoked: await this.revokeFamily(db, found) };
-      const isOwn =
-        (found.redirect_uri ?? redirect_uri) === redirect_uri &&
-        found.code_challenge === (code_verifier === undefined ? null : createChallenge(code_verifier));
       // Two concurrent exchanges are a race, not a leak: the second one only finds the code used here.
-      const unused = { code_hash, used_at: IsNull(), expires_at: Raw((column) => `${column} > now()`) };
-      if (!isOwn || !(await db.update(OauthCode, unused, { used_at: () => 'now()' })).affected)
-        throw invalidGrant();
+      if (!(await this.codes.use(db, found, proof))) throw invalidGrant();
       return this.issue(db, grant, scopes, { family_id });
     });
   }

@@ -12,6 +12,7 @@ import { OauthController } from './oauth.controller';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
+import { OauthCodesService } from './oauth-codes.service';
 import { OauthTokensService } from './oauth-tokens.service';
 
 const SERVICES = [
@@ -19,6 +20,7 @@ const SERVICES = [
   AuthorizationRequests,
   DeviceRequestsService,
   GrantsService,
+  OauthCodesService,
   OauthTokensService,
 ];
 
