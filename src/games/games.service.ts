@@ -14,12 +14,12 @@ const editableBy = (user: string, limit: string) => `(
   (SELECT g.* FROM game_admins ga JOIN games g ON g.id = ga.game_id
    WHERE ga.user_id = ${user} AND g.user_id <> ${user} ${limit})) g`;
 
-const NEWEST_FIRST = 'g.created_at DESC, g.id DESC';
+const NEWEST_GAMES_FIRST = 'g.created_at DESC, g.id DESC';
 /** Maximum number of games that a small read returns. */
 const MAX_FEW_GAMES = 25;
 
 const editableGames = (limit: string) =>
-  `SELECT ${GAME_ROW.sql} FROM ${editableBy('$user_id', limit)} ORDER BY ${NEWEST_FIRST} ${limit}`;
+  `SELECT ${GAME_ROW.sql} FROM ${editableBy('$user_id', limit)} ORDER BY ${NEWEST_GAMES_FIRST} ${limit}`;
 
 // Each statement reads one row more than its limit, to detect a longer list.
 export const FEW_EDITABLE_GAMES = read<Packed>(
@@ -37,7 +37,7 @@ const GAMES_PER_SLICE = 200;
 const GAME_ID_SLICES = longRead<{ ids: string }>(
   'editable_games_slices',
   `SELECT array_agg(id ORDER BY place)::text AS ids
-   FROM (SELECT g.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${editableBy('$user_id', '')}) g
+   FROM (SELECT g.id, row_number() OVER (ORDER BY ${NEWEST_GAMES_FIRST}) AS place FROM ${editableBy('$user_id', '')}) g
    GROUP BY (place - 1) / ${GAMES_PER_SLICE} ORDER BY (place - 1) / ${GAMES_PER_SLICE}`,
   'user $user_id',
 );

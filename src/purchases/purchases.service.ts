@@ -14,7 +14,7 @@ export const PURCHASES_PER_SLICE = 100;
 const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
   JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'`;
 
-const NEWEST_FIRST = 'p.created_at DESC, p.id DESC';
+const NEWEST_PURCHASES_FIRST = 'p.created_at DESC, p.id DESC';
 
 /**
  * Reads at most one row more than a short list has. No row: the caller can't edit the game. A row of nulls:
@@ -24,7 +24,7 @@ const lookup = (name: string, bought: string) =>
   read<PurchaseRow>(
     name,
     `SELECT p.* FROM games g LEFT JOIN LATERAL (SELECT ${PURCHASE_ROW} FROM ${completed(bought)}) p ON true
-     WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')} ORDER BY ${NEWEST_FIRST} LIMIT ${PURCHASES_PER_SLICE + 1}`,
+     WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')} ORDER BY ${NEWEST_PURCHASES_FIRST} LIMIT ${PURCHASES_PER_SLICE + 1}`,
   );
 
 const purchaseSlices = (name: string, bought: string) =>
@@ -32,7 +32,7 @@ const purchaseSlices = (name: string, bought: string) =>
     name,
     `SELECT array_agg(p.id ORDER BY p.place)::text AS ids
      FROM games g CROSS JOIN LATERAL (
-       SELECT p.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${completed(bought)}) p
+       SELECT p.id, row_number() OVER (ORDER BY ${NEWEST_PURCHASES_FIRST}) AS place FROM ${completed(bought)}) p
      WHERE g.id = $game_id AND ${canEdit('g', '$editor_id')}
      GROUP BY (p.place - 1) / ${PURCHASES_PER_SLICE} ORDER BY (p.place - 1) / ${PURCHASES_PER_SLICE}`,
     'user $editor_id',

@@ -22,7 +22,7 @@ import { ADD_EVENT } from './build-events.service';
 import { BuildFailures } from './build-failures.service';
 import { storedKeys } from './build-keys';
 import { ANNOUNCE_COMPLETED } from './build-messages';
-import { BuildQueue, type Claim, MAX_ATTEMPTS } from './build-queue.service';
+import { BuildQueue, type Claim, MAX_BUILD_ATTEMPTS } from './build-queue.service';
 import { BuildMetrics } from './build-metrics';
 import { processBuild, type ProcessedBuild } from './build-thread';
 
@@ -265,8 +265,8 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       return;
     }
     this.log.warn(`Attempt ${attempt} to process build ${build_id} failed: ${error.message}`);
-    this.metrics.ended(attempt >= MAX_ATTEMPTS ? 'failed' : 'retried', milliseconds);
-    if (attempt >= MAX_ATTEMPTS)
+    this.metrics.ended(attempt >= MAX_BUILD_ATTEMPTS ? 'failed' : 'retried', milliseconds);
+    if (attempt >= MAX_BUILD_ATTEMPTS)
       await this.failures.fail(build_id, GIVEN_UP_MESSAGE, (db) => this.queue.hasLease(claim, db));
     else await this.queue.release(claim, attempt * RETRY_MS, { isCounted: true });
   }

@@ -7,7 +7,7 @@ import { statement } from '../platform/database/statement';
 
 /** After this time, another process takes the job of a process that was killed. */
 const LEASE_MS = 60_000;
-export const MAX_ATTEMPTS = 3;
+export const MAX_BUILD_ATTEMPTS = 3;
 
 /** Maximum number of recently served owners to track. */
 const MAX_SERVED = 1000;
@@ -25,7 +25,7 @@ const CLAIM_JOB = statement<{ build_id: number; attempts: number; owner_id: numb
    next AS (
      SELECT j.build_id, g.user_id FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
      LEFT JOIN running r ON r.user_id = g.user_id
-     WHERE coalesce(j.leased_until <= $now, true) AND j.attempts < ${MAX_ATTEMPTS}
+     WHERE coalesce(j.leased_until <= $now, true) AND j.attempts < ${MAX_BUILD_ATTEMPTS}
      ORDER BY coalesce(r.jobs, 0), coalesce(array_position($served::bigint[], g.user_id), 0), j.created_at, j.build_id
      LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
    UPDATE build_jobs j SET attempts = attempts + 1, lease = $lease, leased_until = $leased_until FROM next
@@ -50,7 +50,7 @@ const LOCK_JOB = statement<{ build_id: number }>(
 
 const GIVEN_UP = statement<{ id: number }>(
   'given_up_builds',
-  `SELECT build_id AS id FROM build_jobs WHERE attempts >= ${MAX_ATTEMPTS} AND leased_until <= $now LIMIT 100`,
+  `SELECT build_id AS id FROM build_jobs WHERE attempts >= ${MAX_BUILD_ATTEMPTS} AND leased_until <= $now LIMIT 100`,
 );
 
 /** A job that this process has claimed. */

@@ -1,5 +1,5 @@
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
-import { MAX_ATTEMPTS } from '../../src/operator/webhooks/webhook-attempts.service';
+import { MAX_KEPT_ATTEMPTS } from '../../src/operator/webhooks/webhook-attempts.service';
 import { MAX_USER_WEBHOOKS } from '../../src/operator/webhooks/webhooks.service';
 import { Browser, signInBrowser } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
@@ -220,16 +220,16 @@ test('sends a test message, and resends a delivery with the same ID', async () =
   expect(() => browser.formFields(`${webhookPath(receiver)}/attempts/${test!.id}`)).toThrow('no form');
 });
 
-test(`keeps the last ${MAX_ATTEMPTS} attempts`, async () => {
+test(`keeps the last ${MAX_KEPT_ATTEMPTS} attempts`, async () => {
   const receiver = await added(await Receiver.open());
   const form = `${webhookPath(receiver)}/test`;
-  for (let i = 0; i < MAX_ATTEMPTS + 2; i++) {
+  for (let i = 0; i < MAX_KEPT_ATTEMPTS + 2; i++) {
     await browser.get(webhookPath(receiver));
     await browser.submit(form);
   }
-  expect(await readAttempts(receiver)).toHaveLength(MAX_ATTEMPTS);
+  expect(await readAttempts(receiver)).toHaveLength(MAX_KEPT_ATTEMPTS);
   await browser.get(webhookPath(receiver));
-  expect(browser.words.match(/ Test \d/g)).toHaveLength(MAX_ATTEMPTS);
+  expect(browser.words.match(/ Test \d/g)).toHaveLength(MAX_KEPT_ATTEMPTS);
 });
 
 test('a receiver that responds with 410 is disabled, until its owner enables it again', async () => {

@@ -195,7 +195,7 @@ ${limits(
   ['webhooks of a user', number(webhooks.MAX_USER_WEBHOOKS), 'error of the form'],
   [
     'deliveries shown for a webhook of a user',
-    number(of('operator/webhooks/webhook-attempts.service').MAX_ATTEMPTS),
+    number(of('operator/webhooks/webhook-attempts.service').MAX_KEPT_ATTEMPTS),
     'the oldest is deleted',
   ],
   ['concurrent messages to one webhook', `${deliveries.MAX_AT_ONCE} per process`, 'waits'],

@@ -117,11 +117,11 @@ export class KeyPageController {
     const isNew = row.key_owner_id !== user_id;
     if (isNew && !form.isChecked('again') && (await this.library.owns(user_id, row.id)))
       return this.view.claimAgain(visitor, key, row);
-    const again = async (result: FormResult) =>
+    const showForm = async (result: FormResult) =>
       this.page(key, row, visitor, req, await this.uploads.ofKey(key), result);
-    const { found, seconds } = await this.redemption.redeem(visitor, key, true);
-    if (seconds !== undefined) return again(tooManyAttempts(seconds));
-    if (!found) return again({ status: 409, problem: 'Another account already has this key.' });
+    const { found, seconds } = await this.redemption.redeem(visitor, key, { allowOwned: true });
+    if (seconds !== undefined) return showForm(tooManyAttempts(seconds));
+    if (!found) return showForm({ status: 409, problem: 'Another account already has this key.' });
     const verb = found.result === 'claimed' ? 'is now' : 'was already';
     return seeOther(LIBRARY_PATH, { message: `${found.title} ${verb} in your library.` });
   }

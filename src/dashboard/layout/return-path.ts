@@ -10,7 +10,7 @@ const DAY_SECONDS = 86_400;
 const SECRET_PATHS = 'secret_paths';
 const HOUR_SECONDS = 3600;
 /** The paths of pages whose URL contains a download key or the token of a link. */
-const SECRET_PATH = /^\/(?:download|links)\//i;
+const SECRET_PATH_PATTERN = /^\/(?:download|links)\//i;
 /** Several tabs may ask their visitor to sign in. */
 const MAX_SECRET_PATHS = 5;
 // A cookie has at most 4096 bytes.
@@ -30,7 +30,7 @@ export class ReturnPath {
 
   /** The value of `return_to` in a URL: the path, or its name in the cookie. */
   refer(req: Request, res: Response, path: string): string {
-    if (!SECRET_PATH.test(path)) return path;
+    if (!SECRET_PATH_PATTERN.test(path)) return path;
     const paths = [path, ...this.secretPaths(req).filter((other) => other !== path)].slice(
       0,
       MAX_SECRET_PATHS,
@@ -62,7 +62,7 @@ export class ReturnPath {
 
   private secretPaths(req: Request): string[] {
     const texts = this.cookies.get(req, SECRET_PATHS)?.split('&') ?? [];
-    return texts.map((text) => decoded(text) ?? '').filter((path) => SECRET_PATH.test(path));
+    return texts.map((text) => decoded(text) ?? '').filter((path) => SECRET_PATH_PATTERN.test(path));
   }
 }
 

@@ -82,12 +82,15 @@ export class LibraryController {
   @Post('redeem')
   async redeem(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const key = keyIn(form.text('key') ?? '');
-    const again = (result: FormResult) => this.page.redeem(visitor, key, result);
-    if (key === '' || key.length > MAX_KEY) return again({ status: 400, problem: 'Enter the download key.' });
-    const { found, seconds } = await this.redemption.redeem(visitor, key, form.isChecked('again'));
-    if (seconds !== undefined) return again(tooManyAttempts(seconds));
+    const showForm = (result: FormResult) => this.page.redeem(visitor, key, result);
+    if (key === '' || key.length > MAX_KEY)
+      return showForm({ status: 400, problem: 'Enter the download key.' });
+    const { found, seconds } = await this.redemption.redeem(visitor, key, {
+      allowOwned: form.isChecked('again'),
+    });
+    if (seconds !== undefined) return showForm(tooManyAttempts(seconds));
     if (!found)
-      return again({ status: 404, problem: 'This key isn’t valid, or another account already has it.' });
+      return showForm({ status: 404, problem: 'This key isn’t valid, or another account already has it.' });
     if (found.result === 'owned') return this.page.redeemAgain(visitor, key, found.title);
     const verb = found.result === 'claimed' ? 'is now' : 'was already';
     return seeOther(LIBRARY_PATH, { message: `${found.title} ${verb} in your games.` });

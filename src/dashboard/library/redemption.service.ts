@@ -13,9 +13,9 @@ export class RedemptionService {
   ) {}
 
   /** Redeems a key like `LibraryService.redeem`. If `seconds` is set, there were too many attempts. */
-  async redeem({ user, by }: SignedInVisitor, key: string, again: boolean) {
+  async redeem({ user, by }: SignedInVisitor, key: string, options: { allowOwned: boolean }) {
     const { found, seconds } = await this.attempts.check(downloadKeySubject(user.id), (db) =>
-      this.library.redeem(db, user.id, key, again),
+      this.library.redeem(db, user.id, key, options),
     );
     if (found?.result === 'claimed')
       this.audit.record({

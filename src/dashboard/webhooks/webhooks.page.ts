@@ -1,7 +1,7 @@
 import type { EventType } from '../../events/event-type';
 import { ALL_OWN_GAMES } from '../../games/game-events';
 import type { OwnWebhook } from '../../operator/webhooks/user-webhooks.service';
-import { isSuccess, MAX_ATTEMPTS } from '../../operator/webhooks/webhook-attempts.service';
+import { isSuccess, MAX_KEPT_ATTEMPTS } from '../../operator/webhooks/webhook-attempts.service';
 import { MAX_URL_CHARACTERS } from '../../operator/webhooks/webhooks.service';
 import type { WebhookAttempt } from '../../operator/webhooks/webhook-attempt.entity';
 import { html, type Html } from '../layout/html';
@@ -168,7 +168,7 @@ export const onePage = (
         </section>
         <h2>Latest deliveries</h2>
         ${tableOr(
-          `No messages have been sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.`,
+          `No messages have been sent yet. The last ${MAX_KEPT_ATTEMPTS} deliveries appear here.`,
           'Latest deliveries',
           attemptColumns(visitor, eventTitle),
           attempts,

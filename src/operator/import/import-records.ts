@@ -24,7 +24,7 @@ const MIN_NEW_TO_ANALYZE = 10_000;
 /** The advisory lock of imports: one at a time. */
 const IMPORT_LOCK = 7_305_808;
 /** Attempts to apply the records, because concurrent writes may interfere. */
-const MAX_ATTEMPTS = 6;
+const MAX_IMPORT_ATTEMPTS = 6;
 // The server's deadlock_timeout is 1 s. A shorter lock timeout prevents a deadlock from canceling a large
 // import.
 const LOCK_TIMEOUT_MS = 400;
@@ -193,7 +193,7 @@ async function untilUndisturbed<Result>(
     try {
       return await work();
     } catch (error) {
-      if (attempt === MAX_ATTEMPTS || !(isConflict(error) || isLockTimeout(error))) throw error;
+      if (attempt === MAX_IMPORT_ATTEMPTS || !(isConflict(error) || isLockTimeout(error))) throw error;
       await client.query('ROLLBACK TO SAVEPOINT attempt');
       await sleep(2 ** attempt * 5 * (0.5 + Math.random()), undefined, { signal });
     }

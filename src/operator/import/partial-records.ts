@@ -12,7 +12,7 @@ import { lockChangedKeys } from './write-records';
  * values are written back. Removes rejected records, which are staged only for this step.
  */
 export async function completePartial(tables: TemporaryTables, type: RecordType, problems: Problems) {
-  const { table, key, records, lists } = type;
+  const { table, key, records, childTables } = type;
   const fields = type.fields
     .slice(1)
     .filter(({ required }) => required)
@@ -28,7 +28,7 @@ export async function completePartial(tables: TemporaryTables, type: RecordType,
   if (rows[0]!.found) {
     const completed = fields.map(({ column }) => [
       column,
-      `coalesce(s.${column}, ${lists?.stored?.[column] ?? `t.${column}`})`,
+      `coalesce(s.${column}, ${childTables?.stored?.[column] ?? `t.${column}`})`,
     ]);
     const join = { table, on: `t.${key} = s.${key} AND (${partial})` };
     await tables.update(records, Object.fromEntries(completed) as Record<string, string>, join);

@@ -29,7 +29,7 @@ const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name
 /** False for a purchase identified by its reference, because the service assigned its ID. */
 const hasOwnId = ({ fields, key }: RecordType) => hasField(fields, key);
 
-export const listTables = ({ table, lists }: RecordType) => [table, ...(lists?.tables ?? [])];
+export const listTables = ({ table, childTables }: RecordType) => [table, ...(childTables?.tables ?? [])];
 
 const storedQuery = ({ table, key, records }: RecordType) =>
   `SELECT s.line, t.${key} FROM ${records.name} s JOIN ${table} t ON t.${key} = s.${key}`;
@@ -42,15 +42,15 @@ export async function findStored(tables: TemporaryTables, type: RecordType) {
 
 /** Finds the stored records that the stream changes. */
 export async function findChanged(tables: TemporaryTables, type: RecordType) {
-  const { key, changed, lists } = type;
-  for (const { table, sql } of lists?.prepare ?? []) await tables.materialize(table, sql);
+  const { key, changed, childTables } = type;
+  for (const { table, sql } of childTables?.prepare ?? []) await tables.materialize(table, sql);
   const columns = listColumns(type);
   return tables.materialize(
     changed,
     `${storedQuery(type)}
      WHERE s.${key} IN (SELECT ${key} FROM ${type.stored.name})
        AND ((${columns.map(({ name }) => `t.${name}`).join(', ')})
-         IS DISTINCT FROM (${columns.map((column) => valueFor(column)).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
+         IS DISTINCT FROM (${columns.map((column) => valueFor(column)).join(', ')}) ${childTables ? `OR ${childTables.differ}` : ''})`,
   );
 }
 
@@ -111,11 +111,11 @@ export async function writeNew(tables: TemporaryTables, type: RecordType, hasSal
      SELECT ${values.map(({ value }) => value).join(', ')}
      FROM ${type.records.name} s ${withCount ? PURCHASES_OF_GAMES : ''} WHERE ${isNew(type.table, type.key)} ${inOrder}`,
   );
-  for (const statement of type.lists?.create ?? []) await tables.query(statement);
+  for (const statement of type.childTables?.create ?? []) await tables.query(statement);
 }
 
 export async function writeChanged(tables: TemporaryTables, type: RecordType) {
-  const { table, key, records, changed, swap, lists, hasUpdatedAt } = type;
+  const { table, key, records, changed, swap, childTables, hasUpdatedAt } = type;
   const columns = listColumns(type);
   if (swap)
     await tables.query(`
@@ -132,5 +132,5 @@ export async function writeChanged(tables: TemporaryTables, type: RecordType) {
   await tables.query(`
     UPDATE ${table} t SET ${assignments.join(', ')}
     FROM ${records.name} s WHERE s.${key} = t.${key} AND ${isChanged(table, key)}`);
-  for (const statement of lists?.change ?? []) await tables.query(statement);
+  for (const statement of childTables?.change ?? []) await tables.query(statement);
 }

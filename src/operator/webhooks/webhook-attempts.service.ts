@@ -7,7 +7,7 @@ import type { WebhookAttempt } from './webhook-attempt.entity';
 import type { Webhook } from './webhook.entity';
 
 /** Maximum number of stored attempts per webhook. */
-export const MAX_ATTEMPTS = 20;
+export const MAX_KEPT_ATTEMPTS = 20;
 
 /** A message without the fields that are read when it is sent. */
 export interface Outgoing {
@@ -36,13 +36,13 @@ const RECORD = statement(
      SELECT id, $message_id, $event, $subject_type, $subject_id, $data, $happened_at, $outcome, $duration_ms, $response
      FROM webhooks WHERE id = $webhook_id)
    DELETE FROM webhook_attempts WHERE id IN (
-     SELECT id FROM webhook_attempts WHERE webhook_id = $webhook_id ORDER BY id DESC OFFSET ${MAX_ATTEMPTS - 1})`,
+     SELECT id FROM webhook_attempts WHERE webhook_id = $webhook_id ORDER BY id DESC OFFSET ${MAX_KEPT_ATTEMPTS - 1})`,
 );
 
 const NEWEST_ATTEMPTS = longRead<Omit<WebhookAttempt, 'webhook' | 'data'>>(
   'webhook_attempts',
   `SELECT id, webhook_id, message_id, event, subject_type, subject_id, happened_at, attempted_at, outcome, duration_ms, response
-   FROM webhook_attempts WHERE webhook_id = $webhook_id ORDER BY id DESC LIMIT ${MAX_ATTEMPTS}`,
+   FROM webhook_attempts WHERE webhook_id = $webhook_id ORDER BY id DESC LIMIT ${MAX_KEPT_ATTEMPTS}`,
 );
 
 /** An attempt to deliver a message about a subject, or the next attempt of a pending message. */
@@ -57,11 +57,11 @@ const OF_SUBJECT = longRead<SubjectDelivery>(
   'webhook_deliveries_of_subject',
   `(SELECT d.webhook_id, w.url, d.event, greatest(d.due_at, w.paused_until) AS at, NULL AS outcome
     FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
-    WHERE d.subject_type = $subject_type AND d.subject_id = $subject_id AND w.user_id = $user_id ORDER BY at LIMIT ${MAX_ATTEMPTS})
+    WHERE d.subject_type = $subject_type AND d.subject_id = $subject_id AND w.user_id = $user_id ORDER BY at LIMIT ${MAX_KEPT_ATTEMPTS})
    UNION ALL
    (SELECT a.webhook_id, w.url, a.event, a.attempted_at, a.outcome
     FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
-    WHERE a.subject_type = $subject_type AND a.subject_id = $subject_id AND w.user_id = $user_id ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS})`,
+    WHERE a.subject_type = $subject_type AND a.subject_id = $subject_id AND w.user_id = $user_id ORDER BY a.id DESC LIMIT ${MAX_KEPT_ATTEMPTS})`,
   'user $user_id',
 );
 

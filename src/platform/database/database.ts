@@ -97,7 +97,9 @@ export class Database implements OnApplicationShutdown {
     if (manager) return (await this.execute([bind(statement, values)], manager))(statement);
     if (!this.pool) throw new NotStarted();
     const batcher = this.batcher!;
-    return this.located(() => this.traced(statement.name, () => batcher.rows(bind(statement, values))));
+    return this.withCallerStack(() =>
+      this.traced(statement.name, () => batcher.rows(bind(statement, values))),
+    );
   }
 
   async row<Row>(
@@ -123,7 +125,7 @@ export class Database implements OnApplicationShutdown {
         for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
       return rows;
     };
-    const rows = await this.located(() => (runner ? send() : this.traced('transaction', send)));
+    const rows = await this.withCallerStack(() => (runner ? send() : this.traced('transaction', send)));
     return rowsByStatement(statements, rows);
   }
 
@@ -163,7 +165,7 @@ export class Database implements OnApplicationShutdown {
   }
 
   /** Outside production, gives an error the stack of the caller, because its own stack begins at a socket. */
-  private async located<T>(work: () => Promise<T>): Promise<T> {
+  private async withCallerStack<T>(work: () => Promise<T>): Promise<T> {
     if (this.settings.NODE_ENV === 'production') return work();
     const caller = new Error();
     try {

@@ -58,7 +58,7 @@ const readChecks = (rule: Rule, targetName: string): Check[] =>
   readConstraints(rule).map(({ instance }) => (object, value) => {
     const { propertyName: property, constraints } = rule;
     const result = instance.validate(value, { targetName, property, object, value, constraints });
-    // Of a validator that isn't declared as asynchronous. class-validator waits for its own call.
+    // A validator that isn't declared as asynchronous may return a promise. class-validator waits for its own call.
     if (result instanceof Promise) result.catch(() => undefined);
     return result === true;
   });

@@ -91,7 +91,7 @@ export function sendError(
   const { connection } = res.req.inFlight;
   // A 413 doesn't wait for the rest of the body, and after a 503 the client can send the rest of a pipeline
   // again on another connection.
-  if (failure.statusCode === 413 || (failure.statusCode === 503 && connection.pending > 1))
+  if (failure.statusCode === 413 || (failure.statusCode === 503 && connection.pendingResponses > 1))
     connection.closeAfter(res);
   send(res, failure);
 }

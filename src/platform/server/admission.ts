@@ -157,8 +157,8 @@ export class Admission {
     const request = (req.inFlight = new InFlightRequest(this, limit, req, res, connection, client, at));
     request.index = this.inFlight.push(request) - 1;
     this.count++;
-    connection.pending++;
-    connection.newest = res;
+    connection.pendingResponses++;
+    connection.newestResponse = res;
     res.on('close', () => this.close(request));
     res.on('pipe', destroyWithResponse);
     return request;
@@ -171,7 +171,7 @@ export class Admission {
     const reject = (error: ApiError) => {
       if (request.isClosed || res.writableEnded) return;
       // The client can send the rest of a pipeline again on another connection.
-      if (!hasQuota || connection.pending > 1) connection.closeAfter(res);
+      if (!hasQuota || connection.pendingResponses > 1) connection.closeAfter(res);
       sendApiError(res, error);
     };
     if (hasQuota) request.enter({ begin, reject });
@@ -218,7 +218,7 @@ export class Admission {
     if (request.state === 'running' && !res.writableEnded && !isLate) return;
     request.leave();
     // Lets an idle connection's last request be collected.
-    if (connection.newest === res && req.complete) connection.newest = undefined;
+    if (connection.newestResponse === res && req.complete) connection.newestResponse = undefined;
     const last = this.inFlight.pop()!;
     if (last.index === index) return;
     this.inFlight[index] = last;
@@ -227,8 +227,8 @@ export class Admission {
 
   private disconnect(connection: Connection): void {
     this.connections.release(connection.client);
-    const { newest } = connection;
-    if (connection.pending > 0)
+    const { newestResponse } = connection;
+    if (connection.pendingResponses > 0)
       for (const request of this.inFlight.filter((one) => one.connection === connection && !one.isClosed)) {
         const { res } = request;
         // Node 20 and 22 emit `close` only for the first unsent response of a connection, later versions for all.
@@ -236,8 +236,8 @@ export class Admission {
           setImmediate((one: ServerResponse) => one.closed || one.emit('close'), res.destroy());
         this.close(request);
       }
-    if (!newest) return;
-    const { req } = newest;
+    if (!newestResponse) return;
+    const { req } = newestResponse;
     if (req.inFlight.uploadBytes > 0) this.finish(req.inFlight);
     // Node doesn't end a request whose response was sent before its body arrived.
     if (!req.complete) req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));

@@ -55,13 +55,13 @@ export class BrokenRequests {
 
   private reject({ connection }: ClientSocket, error: ApiError): void {
     this.rejected.inc({ status: error.statusCode });
-    const { newest } = connection;
-    if (!newest || newest.req.complete) connection.closeWith(this.text(error));
+    const { newestResponse } = connection;
+    if (!newestResponse || newestResponse.req.complete) connection.closeWith(this.text(error));
     // The error is in the body of a request that already has its response.
-    else if (newest.headersSent) connection.closeWith('');
+    else if (newestResponse.headersSent) connection.closeWith('');
     else {
-      connection.closeAfter(newest);
-      sendApiError(newest, error);
+      connection.closeAfter(newestResponse);
+      sendApiError(newestResponse, error);
     }
   }
 

@@ -14,8 +14,8 @@ export interface ClientSocket extends Socket {
 /** A client's connection. Node emits `close` for one response at a time, so this class tracks all unsent ones. */
 export class Connection {
   /** Requests whose response isn't sent yet: more than one if the client pipelines. */
-  pending = 0;
-  newest: ServerResponse | undefined = undefined;
+  pendingResponses = 0;
+  newestResponse: ServerResponse | undefined = undefined;
   /** No further request is served: a response had `Connection: close`. */
   isClosing = false;
   private ignored = 0;
@@ -45,7 +45,7 @@ export class Connection {
   }
 
   responseSent(): void {
-    this.pending--;
+    this.pendingResponses--;
     this.closeIfComplete();
   }
 
@@ -56,7 +56,7 @@ export class Connection {
 
   private closeIfComplete(): void {
     const { socket, lastText } = this;
-    if (this.pending > 0 || lastText === undefined) return;
+    if (this.pendingResponses > 0 || lastText === undefined) return;
     if (socket.writable) socket.write(lastText);
     this.linger();
   }

@@ -63,7 +63,7 @@ export class RequestGate {
       const { connection } = req.socket as ClientSocket;
       // An earlier response had `Connection: close`.
       if (connection.isClosing) return connection.ignoreRequest();
-      const isCrowded = connection.pending >= MAX_PIPELINED;
+      const isCrowded = connection.pendingResponses >= MAX_PIPELINED;
       if (isCrowded) this.pipelined.rejected++;
       const error = isCrowded ? serviceUnavailable() : (findHeaderError(req) ?? toOriginForm(req));
       const request = this.admission.open(req, res, connection, at);

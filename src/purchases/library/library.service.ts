@@ -96,14 +96,14 @@ const selectLibrary = (order: string, found?: string) => `
    LEFT JOIN purchases p ON p.id = owned.purchase_id
    ORDER BY ${order}`;
 
-const NEWEST_FIRST = 'owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC';
+const NEWEST_OWNED_FIRST = 'owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC';
 
-const LIBRARY = longRead<LibraryRow>('library', selectLibrary(NEWEST_FIRST), 'user $user_id');
+const LIBRARY = longRead<LibraryRow>('library', selectLibrary(NEWEST_OWNED_FIRST), 'user $user_id');
 
 const LIBRARY_FOUND = longRead<LibraryRow>(
   'library_found',
   selectLibrary(
-    `CASE WHEN $by_title::boolean THEN lower(coalesce(g.title, b.title)) END, ${NEWEST_FIRST}`,
+    `CASE WHEN $by_title::boolean THEN lower(coalesce(g.title, b.title)) END, ${NEWEST_OWNED_FIRST}`,
     'strpos(lower(coalesce(g.title, b.title)), lower($search)) > 0',
   ),
   'user $user_id',
@@ -224,10 +224,10 @@ export class LibraryService {
   }
 
   /**
-   * Gives the user a live key without an owner; unless `again`, only of a game that the user doesn't own. Undefined if
+   * Gives the user a live key without an owner; unless `allowOwned`, only of a game that the user doesn't own. Undefined if
    * the key doesn't exist, or another account has it.
    */
-  async redeem(db: EntityManager, user_id: number, key: string, again: boolean) {
+  async redeem(db: EntityManager, user_id: number, key: string, { allowOwned }: { allowOwned: boolean }) {
     // A refund locks the purchase before the key, and the trigger that copies the buyer to the key locks it, too.
     await this.database.rows(LOCK_PURCHASE_OF_KEY, { key }, db);
     // The key's row is locked before it is read, so that only one of two players who enter it concurrently gets it.
@@ -243,7 +243,11 @@ export class LibraryService {
     const isNew = owner === null;
     const isOwned = async () =>
       (await this.database.row(OWNS_GAME, { game_id: found.game_id, user_id }, db))!.owns;
-    const result: Redemption = !isNew ? 'already yours' : !again && (await isOwned()) ? 'owned' : 'claimed';
+    const result: Redemption = !isNew
+      ? 'already yours'
+      : !allowOwned && (await isOwned())
+        ? 'owned'
+        : 'claimed';
     if (result === 'claimed')
       await db.update(DownloadKey, { id: found.id }, { user_id, claimed_at: () => 'now()' });
     return { result, title, download_key_id: found.id };

@@ -1,5 +1,5 @@
 import { type Field, hasField } from './fields';
-import { isChanged, isNew, type Lists } from './record-type';
+import { isChanged, isNew, type ChildTables } from './record-type';
 
 /** The field `admins`, stored in a separate table. */
 export const adminTable = (table: string, fields: Field[], stored: { in: string; by: string }) => {
@@ -16,5 +16,5 @@ export const adminTable = (table: string, fields: Field[], stored: { in: string;
       `${insert} WHERE ${isChanged(table)} AND ${has} ON CONFLICT DO NOTHING`,
     ],
     create: [`${insert} WHERE ${isNew(table)}`],
-  } satisfies Partial<Lists>;
+  } satisfies Partial<ChildTables>;
 };

@@ -52,7 +52,7 @@ export const BUNDLE_RECORD = recordType({
   name: 'bundle',
   table: 'bundles',
   fields,
-  lists: {
+  childTables: {
     tables: ['bundle_games'],
     stored: { game_ids: storedGames('t') },
     prepare: [{ table: LISTED_GAMES, sql: listGames() }],

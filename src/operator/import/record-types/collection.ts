@@ -116,7 +116,7 @@ export const COLLECTION_RECORD = recordType({
   fields,
   createdByService: { differs: 's.user_id <> t.user_id', as: 'for another user' },
   isDeletedByService: true,
-  lists: {
+  childTables: {
     tables: ['collection_admins', 'collection_games'],
     prepare: [
       { table: PLANNED_ENTRIES, sql: planEntries },

@@ -49,7 +49,7 @@ export const GAME_RECORD = recordType({
     },
   ],
   swap: { value: 'slug', clash: 's.slug = t.slug AND s.user_id = t.user_id' },
-  lists: {
+  childTables: {
     tables: ['game_admins', 'game_earnings'],
     ...adminTable('games', fields, { in: 'game_admins', by: 'game_id' }),
   },

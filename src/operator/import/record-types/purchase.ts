@@ -117,7 +117,7 @@ export const PURCHASE_RECORD = recordType({
       OR ${hasField(fields, 'user_id')} AND s.user_id IS DISTINCT FROM t.user_id`,
     as: 'for another buyer or game',
   },
-  lists: {
+  childTables: {
     tables: ['purchase_games', 'purchase_references', 'download_keys'],
     stored: { game_ids: storedGames('t') },
     differ: `s.game_ids IS DISTINCT FROM ${storedGames('t')}

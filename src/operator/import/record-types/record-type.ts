@@ -20,7 +20,7 @@ export interface Unique {
 }
 
 /** The rows of other tables that belong to a record. */
-export interface Lists {
+export interface ChildTables {
   tables: string[];
   /** What to store before stored and staged records are compared. */
   prepare?: { table: TemporaryTable; sql: string }[];
@@ -59,7 +59,7 @@ interface Definition {
   unique?: (Unique | string)[];
   /** The unique value that records can swap: the condition under which `s` takes that of `t`. */
   swap?: { value: string; clash: string };
-  lists?: Lists;
+  childTables?: ChildTables;
   deletion?: Deletion;
   /** The table has `updated_at`, which is set when the import changes a record. */
   hasUpdatedAt?: boolean;

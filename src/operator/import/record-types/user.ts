@@ -97,7 +97,7 @@ export const USER_RECORD = recordType({
     },
   ],
   swap: { value: 'username', clash: 'lower_ascii(s.username) = lower_ascii(t.username)' },
-  lists: {
+  childTables: {
     tables: ['user_emails'],
     differ: `${hasEmails} AND
       ARRAY(SELECT lower_ascii(e.email) || ' ' || e.verified AS one FROM ${staged} ORDER BY one) IS DISTINCT FROM
