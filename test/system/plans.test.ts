@@ -399,7 +399,7 @@ const COSTLIEST: Record<string, Values[]> = {
   game_to_collect: [{ game_id: POPULAR_GAME, user_id: 4999 }],
   live_operator_tokens: [{}],
   person_account: [{ user_id: COLLECTOR }],
-  person_by_address: [{ given: 'mail1000@example.com' }],
+  person_by_address: [{ address: 'mail1000@example.com' }],
   claimable: [
     { user_id: COLLECTOR, bundle_id: 1, game_id: 1001 },
     { user_id: 4999, bundle_id: 1, game_id: 1001 },
@@ -430,7 +430,6 @@ const COSTLIEST: Record<string, Values[]> = {
     { game_id: POPULAR_GAME, user_id: COLLECTOR },
   ],
   sale: [{ purchase_id: 10 }],
-  order: [{ game_ids: [POPULAR_GAME], user_id: 17, email: 'mail1000@example.com', reference: 'order-1' }],
   sold_games: [{ purchase_id: 10 }],
   has_password: [{ user_id: 17 }],
   known_identity: [{ issuer: 'https://id.example.com', subject: 'somebody' }],
