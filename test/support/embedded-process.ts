@@ -15,7 +15,7 @@ type MessageOf<K extends string> = K extends string ? Extract<Message, Record<K,
 
 export interface Ready {
   url: string;
-  joined: boolean;
+  hasJoined: boolean;
   dataDir: string;
   took: number;
 }
@@ -48,8 +48,8 @@ openEmbeddedPostgres({
 }).then(
   (opened) => {
     server = opened;
-    const { url, joined, dataDir } = server;
-    say({ ready: { url, joined, dataDir, took: performance.now() - start } });
+    const { url, hasJoined, dataDir } = server;
+    say({ ready: { url, hasJoined, dataDir, took: performance.now() - start } });
   },
   (error) => {
     say({ failed: { operator: error instanceof OperatorError, message: error.message } });

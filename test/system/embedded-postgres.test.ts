@@ -132,8 +132,8 @@ afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDe
 describe('a data folder', () => {
   test('gets a database at the first start and keeps it at the second', async () => {
     const dataDir = newPath();
-    const [first, { url, dataDir: cluster, joined }] = await open({ dataDir });
-    expect({ cluster, joined }).toEqual({ cluster: join(dataDir, 'postgres'), joined: false });
+    const [first, { url, dataDir: cluster, hasJoined }] = await open({ dataDir });
+    expect({ cluster, hasJoined }).toEqual({ cluster: join(dataDir, 'postgres'), hasJoined: false });
     await query(url, 'CREATE TABLE mark (n bigint); INSERT INTO mark VALUES (7)');
     await first.stop();
     expect(await isUp(url)).toBe(false);
@@ -297,7 +297,7 @@ describe('after kill -9', () => {
     const pid = await postmaster(first);
     await victim.kill();
     const [heir, second] = await open({ dataDir });
-    expect(second).toMatchObject({ url: first.url, joined: false });
+    expect(second).toMatchObject({ url: first.url, hasJoined: false });
     expect(await postmaster(second)).not.toBe(pid);
     expect(isSignaled(pid, 0)).toBe(false);
     expect(await marks(second.url)).toEqual([{ n: 1 }]);
@@ -320,7 +320,7 @@ describe('after kill -9', () => {
     await victim.kill();
     expect(isSignaled(pid, 0)).toBe(true);
     const [heir, second] = await open({ dataDir });
-    expect(second).toMatchObject({ url: ready.url, joined: false });
+    expect(second).toMatchObject({ url: ready.url, hasJoined: false });
     expect(await postmaster(second)).not.toBe(pid);
     await heir.stop();
     expect(await isUp(second.url)).toBe(false);
@@ -436,7 +436,7 @@ describe('two processes on the same data folder', () => {
     const dataDir = await existing();
     const [service, ready] = await open({ dataDir });
     const [command, joined] = await open({ dataDir, mode: 'join-or-start' });
-    expect(joined).toMatchObject({ url: ready.url, joined: true });
+    expect(joined).toMatchObject({ url: ready.url, hasJoined: true });
     await command.stop();
     expect(await marks(ready.url)).toEqual([{ n: 1 }]);
     await service.stop();
@@ -445,7 +445,7 @@ describe('two processes on the same data folder', () => {
 
   test('a command without a service starts the server, creating the data if necessary, and stops it', async () => {
     const [command, ready] = await open({ dataDir: newPath(), mode: 'join-or-start' });
-    expect(ready.joined).toBe(false);
+    expect(ready.hasJoined).toBe(false);
     expect(await isUp(ready.url)).toBe(true);
     await command.stop();
     expect(await isUp(ready.url)).toBe(false);
