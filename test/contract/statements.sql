@@ -110,13 +110,13 @@ SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired,
 
 -- add_oauth_grant: src/auth/oauth/grants.service.ts
 -- parameters: user_id, scopes, may_start_games, implicit_allowed, client_id
-INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
+INSERT INTO oauth_grants AS stored (user_id, client_id, scopes, may_start_games, implicit_allowed)
    SELECT $1, client_id, $2, may_start_games AND $3, $4
    FROM oauth_applications WHERE client_id = $5 FOR KEY SHARE
    ON CONFLICT (user_id, client_id) WHERE revoked_at IS NULL DO UPDATE
-   SET scopes = ARRAY(SELECT DISTINCT unnest(given.scopes || excluded.scopes) ORDER BY 1),
-       may_start_games = given.may_start_games OR excluded.may_start_games,
-       implicit_allowed = given.implicit_allowed OR excluded.implicit_allowed
+   SET scopes = ARRAY(SELECT DISTINCT unnest(stored.scopes || excluded.scopes) ORDER BY 1),
+       may_start_games = stored.may_start_games OR excluded.may_start_games,
+       implicit_allowed = stored.implicit_allowed OR excluded.implicit_allowed
    RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed;
 
 -- delete_oldest_oauth_codes: src/auth/oauth/oauth-codes.service.ts

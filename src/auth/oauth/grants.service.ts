@@ -26,13 +26,13 @@ export const MAX_LISTED_GRANTS = 500;
 // Selects and locks the app, which may have been deleted while the page was open, or is being deleted.
 const ADD_GRANT = statement<Grant>(
   'add_oauth_grant',
-  `INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
+  `INSERT INTO oauth_grants AS stored (user_id, client_id, scopes, may_start_games, implicit_allowed)
    SELECT $user_id, client_id, $scopes, may_start_games AND $may_start_games, $implicit_allowed
    FROM oauth_applications WHERE client_id = $client_id FOR KEY SHARE
    ON CONFLICT (user_id, client_id) WHERE revoked_at IS NULL DO UPDATE
-   SET scopes = ARRAY(SELECT DISTINCT unnest(given.scopes || excluded.scopes) ORDER BY 1),
-       may_start_games = given.may_start_games OR excluded.may_start_games,
-       implicit_allowed = given.implicit_allowed OR excluded.implicit_allowed
+   SET scopes = ARRAY(SELECT DISTINCT unnest(stored.scopes || excluded.scopes) ORDER BY 1),
+       may_start_games = stored.may_start_games OR excluded.may_start_games,
+       implicit_allowed = stored.implicit_allowed OR excluded.implicit_allowed
    RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed`,
 );
 

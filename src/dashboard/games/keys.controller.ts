@@ -71,8 +71,8 @@ export class GameKeysController {
       return again({ label: `The label can have at most ${MAX_LABEL_CHARACTERS} characters.` });
     try {
       const request = { game_id, count, label: draft.label || undefined };
-      const { download_keys: made } = await this.keys.create(request, visitor.by);
-      const [from, to] = [String(made[0]!.id), String(made.at(-1)!.id)];
+      const { download_keys: created } = await this.keys.create(request, visitor.by);
+      const [from, to] = [String(created[0]!.id), String(created.at(-1)!.id)];
       return seeOther(withQuery(keysPath(game_id), { from, to }), { first_key: from });
     } catch (error) {
       if (!(error instanceof ApiError) || error.statusCode !== 400) throw error;
