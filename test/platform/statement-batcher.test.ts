@@ -193,7 +193,7 @@ test('writes to a locked row delay no other write', async () => {
   await locked;
 });
 
-test('transactions leave a quarter of the connections to reads, and those of one user all but two', async () => {
+test('transactions leave two of ten connections to reads, and those of one user eight', async () => {
   theClock().stop();
   const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
   const locked = (db: EntityManager) => db.query('SELECT pg_advisory_xact_lock_shared(1)');
@@ -206,6 +206,18 @@ test('transactions leave a quarter of the connections to reads, and those of one
   expect(database().connections).toMatchObject({ busy: 8, waiting: 6 });
   await commit();
   await Promise.all([same, others]);
+});
+
+test('transactions leave one of two connections to reads', async () => {
+  const replica = (await openApp({ DATABASE_POOL_SIZE: '2' })).get(Database);
+  const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
+  const locked = (db: EntityManager) => db.query('SELECT pg_advisory_xact_lock_shared(1)');
+  const begun = Promise.all(Array.from({ length: 3 }, () => replica.transaction(locked)));
+  await untilBlocked(1);
+  expect(await replica.row(NUMBER, { asked: 1 })).toEqual({ asked: 1 });
+  expect(replica.connections).toMatchObject({ busy: 1, waiting: 2 });
+  await commit();
+  await begun;
 });
 
 test('sends the statements of a write as one transaction, and rolls it back if one fails', async () => {

@@ -24,7 +24,8 @@ const MAX_STATEMENTS = 8;
 // A batch times out as a whole, when its oldest statement has waited too long.
 const MAX_AGE_MS = 100;
 
-// Shares of the pool's connections. More concurrent backends would only compete for the server's CPUs.
+// Shares of the pool's connections. More concurrent reads would only compete for the server's CPUs; writes also wait for
+// its disk. No kind uses all connections, unless the pool has only one.
 const SMALL_SHARE = 0.4;
 const LONG_SHARE = 0.5;
 const WRITE_SHARE = 0.75;
@@ -52,11 +53,12 @@ export class StatementBatcher {
     private readonly clock: Clock,
     private readonly isPrepared: boolean,
   ) {
+    const { max } = pool.options;
     const limit = (share: number, each = Infinity, soleClientLimit?: number) =>
       new ConcurrencyLimit(
         {
           accepted: Infinity,
-          running: Math.ceil(pool.options.max * share),
+          running: Math.max(1, Math.min(Math.ceil(max * share), max - 1)),
           each,
           soleClientLimit,
         },
