@@ -2369,48 +2369,50 @@ WITH sold AS MATERIALIZED (SELECT * FROM (SELECT game_id, currency, day, 1 AS pu
 
 -- sale_count_one_game: src/purchases/sales/sale-statements.ts
 -- parameters: game_id
-WITH sold AS MATERIALIZED (
-     SELECT $1::bigint AS game_id, 1 AS purchases, currency, amount, created_at FROM purchases WHERE id = (SELECT nullif(current_setting('gamewharf.sold'), '')::bigint)
-   ), counted AS (
+WITH sold AS MATERIALIZED (SELECT $1::bigint AS game_id, 1 AS purchases, currency, amount, created_at FROM purchases WHERE id = (SELECT nullif(current_setting('gamewharf.sold'), '')::bigint)),
+  counted AS (
   UPDATE games t SET purchases_count = t.purchases_count + d.purchases
-  FROM sold d WHERE t.id = d.game_id AND d.purchases <> 0 RETURNING t.id
-   ), earned AS (
-     INSERT INTO game_earnings AS e (game_id, currency, amount)
-     SELECT game_id, currency, amount FROM sold, counted WHERE amount > 0
-     ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount
-   )
-   INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
-   SELECT game_id, unit, date_trunc(unit, created_at AT TIME ZONE 'UTC')::date, currency, 1, amount
-   FROM sold, counted, unnest('{day,month}'::text[]) AS unit
-   ON CONFLICT (game_id, unit, first_day, currency)
-   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount;
+  FROM sold d WHERE t.id = d.game_id AND d.purchases <> 0 RETURNING t.id),
+  earned AS (
+  INSERT INTO game_earnings AS e (game_id, currency, amount)
+  SELECT game_id, currency, amount FROM sold, counted WHERE amount > 0
+  ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount)
+  
+  INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
+  SELECT game_id, unit, date_trunc(unit, created_at AT TIME ZONE 'UTC')::date, currency, purchases, amount
+  FROM sold, counted, unnest('{day,month}'::text[]) AS unit
+  ON CONFLICT (game_id, unit, first_day, currency)
+  DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount;
 
 -- sale_lock_games: src/purchases/sales/sale-statements.ts, concurrency key: game $1
 -- parameters: game_ids
 SELECT id FROM games WHERE id = ANY (ARRAY(SELECT unnest($1::bigint[]))) ORDER BY id FOR NO KEY UPDATE;
 
 -- sell: src/purchases/sales/sale-statements.ts, concurrency key: game $5
--- parameters: user_id, bundle_id, bundle_version, reference, game_ids, email, purchase_type, source, currency, amount, sale_rate, quantity, donation, created_at, announces, keys
-WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $1 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$') FOR KEY SHARE
-   ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $2 AND version = $3 FOR SHARE
+-- parameters: reference, user_id, bundle_id, bundle_version, game_ids, email, purchase_type, source, currency, amount, sale_rate, quantity, donation, created_at, announces, keys
+WITH earlier AS MATERIALIZED (SELECT purchase_id FROM purchase_references WHERE reference = $1
+   ), buyer AS MATERIALIZED (
+     SELECT FROM users u WHERE id = $2 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$') AND NOT EXISTS (SELECT FROM earlier) FOR KEY SHARE
+   ), bundle AS MATERIALIZED (
+     SELECT FROM bundles WHERE id = $3 AND version = $4 AND NOT EXISTS (SELECT FROM earlier) FOR SHARE
    ), request AS MATERIALIZED (
-     SELECT (SELECT purchase_id FROM purchase_references WHERE reference = $4) AS sold,
+     SELECT (SELECT purchase_id FROM earlier) AS sold,
        (SELECT count(*) FROM games WHERE id = ANY (ARRAY(SELECT unnest($5::bigint[])))) = cardinality($5::bigint[]) AS games_exist,
-       $1::bigint IS NULL OR EXISTS (SELECT FROM buyer) AS user_exists,
-       $2::bigint IS NULL OR EXISTS (SELECT FROM bundle) AS bundle_is_current,
-       EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($6) AND verified AND user_id <> $1) AS of_another,
+       $2::bigint IS NULL OR EXISTS (SELECT FROM buyer) AS user_exists,
+       $3::bigint IS NULL OR EXISTS (SELECT FROM bundle) AS bundle_is_current,
+       EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($6) AND verified AND user_id <> $2) AS of_another,
        coalesce($6, (
-         SELECT email FROM user_emails WHERE user_id = $1 AND verified ORDER BY NOT is_primary, email LIMIT 1)) AS email,
+         SELECT email FROM user_emails WHERE user_id = $2 AND verified ORDER BY NOT is_primary, email LIMIT 1)) AS email,
        EXISTS (SELECT FROM webhooks WHERE ended_at IS NULL) AS has_webhooks
    ), purchase AS (
      INSERT INTO purchases (email, purchase_type, user_id, source, currency, amount, sale_rate, quantity, donation, bundle_id, created_at)
-     SELECT r.email, $7, $1, $8, $9, $10, $11, $12, $13, $2, coalesce($14::timestamptz, now())
+     SELECT r.email, $7, $2, $8, $9, $10, $11, $12, $13, $3, coalesce($14::timestamptz, now())
      FROM request r
      WHERE sold IS NULL AND games_exist AND user_exists AND bundle_is_current AND NOT of_another AND r.email IS NOT NULL
        AND (NOT has_webhooks OR $15)
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
-     INSERT INTO purchase_references (reference, purchase_id) SELECT $4, id FROM purchase WHERE $4::text IS NOT NULL
+     INSERT INTO purchase_references (reference, purchase_id) SELECT $1, id FROM purchase WHERE $1::text IS NOT NULL
    ), sold_games AS (
      INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
      SELECT p.id, g.id, p.user_id, p.email, p.created_at FROM purchase p, unnest($5::bigint[]) AS g (id)

@@ -13,6 +13,7 @@ import { game, purchase, user, bundle } from '../support/records';
 import { Actor } from '../support/actor';
 import { databaseUrl, useStore } from '../support/app';
 import { failure, type HttpResponse, ok } from '../support/http';
+import { holdLocks } from '../support/locks';
 import { make } from '../support/make';
 import { explainPlan } from '../support/plans';
 import { sql } from '../support/sql';
@@ -327,6 +328,13 @@ describe('a sale of a bundle over HTTP', () => {
       status: 409,
     });
     expect(await sell({ reference: 'order-1', bundle_id: 99 })).toMatchObject({ status: 409 });
+  });
+
+  test('is repeated while an import changes the bundle', async () => {
+    const response = await sell({ reference: 'order-1' });
+    const { release } = await holdLocks('SELECT FROM bundles, users FOR UPDATE');
+    expect(await sell({ reference: 'order-1' })).toEqual(response);
+    await release();
   });
 
   test('has keys if asked for', async () => {

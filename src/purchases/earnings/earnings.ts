@@ -12,11 +12,20 @@ export const countPurchases = (sales: string) =>
 const byCurrency = (sales: string) =>
   `(SELECT game_id, currency, sum(amount) AS amount FROM ${sales} changes GROUP BY game_id, currency)`;
 
-/** Adds the amounts above 0. */
-export const addEarnings = (sales: string) => `
+const addToEarnings = (rows: string) => `
   INSERT INTO game_earnings AS e (game_id, currency, amount)
-  SELECT game_id, currency, amount FROM ${byCurrency(sales)} d WHERE amount > 0
+  ${rows}
   ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount`;
+
+const addToSalesPeriods = (rows: string) => `
+  INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
+  ${rows}
+  ON CONFLICT (game_id, unit, first_day, currency)
+  DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`;
+
+/** Adds the amounts above 0. */
+export const addEarnings = (sales: string) =>
+  addToEarnings(`SELECT game_id, currency, amount FROM ${byCurrency(sales)} d WHERE amount > 0`);
 
 /** The days and months whose sales have changed. */
 export const groupByPeriod = (sales: string) =>
@@ -32,11 +41,10 @@ const SAME_PERIOD =
  * Adds to periods with more purchases or a higher amount. Rows are sorted by key, because inserting many of
  * them is faster in this order.
  */
-export const addToPeriods = (sales: string) => `
-  INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
-  SELECT * FROM ${groupByPeriod(sales)} d WHERE purchases >= 0 AND amount >= 0 ORDER BY 1, 2, 3, 4
-  ON CONFLICT (game_id, unit, first_day, currency)
-  DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`;
+export const addToPeriods = (sales: string) =>
+  addToSalesPeriods(
+    `SELECT * FROM ${groupByPeriod(sales)} d WHERE purchases >= 0 AND amount >= 0 ORDER BY 1, 2, 3, 4`,
+  );
 
 /** Subtracts sales, in this order. Rows without sales are deleted. */
 export const subtractSales = (sales: string) => ({
@@ -70,3 +78,11 @@ export const addSales = (sales: string, isCounted = 'false') => {
   earned AS (${addEarnings(after('counted'))} RETURNING e.game_id)
   ${addToPeriods(after('earned'))}`;
 };
+
+/** Adds a sale of one game: a query with its columns, and `purchases` = 1. Without a row, it adds nothing. */
+export const addSaleOfOneGame = (sale: string) => `
+  WITH sold AS MATERIALIZED (${sale}),
+  counted AS (${addToPurchasesCount('sold')}),
+  earned AS (${addToEarnings('SELECT game_id, currency, amount FROM sold, counted WHERE amount > 0')})
+  ${addToSalesPeriods(`SELECT game_id, unit, date_trunc(unit, created_at AT TIME ZONE 'UTC')::date, currency, purchases, amount
+  FROM sold, counted, unnest('{day,month}'::text[]) AS unit`)}`;

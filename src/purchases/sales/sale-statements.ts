@@ -1,6 +1,5 @@
 import { bind, type BoundStatement, longRead, read, statement } from '../../platform/database/statement';
-import { addToPurchasesCount } from '../../games/games.service';
-import { addSales, countPurchases, subtractSales } from '../earnings/earnings';
+import { addSaleOfOneGame, addSales, countPurchases, subtractSales } from '../earnings/earnings';
 import { cameWithSale } from '../ownership/sold-keys';
 import type { Purchase } from '../purchase.entity';
 import { PURCHASE_ROW, type PurchaseRow } from '../purchase.row';
@@ -101,13 +100,16 @@ const NEW_ID = `(SELECT nullif(current_setting(${SOLD}), '')::bigint)`;
 // The copies of the purchase are written here: a trigger would look for a purchase that this statement
 // writes. An erasure locks the account too: it finds every earlier purchase, and a later one is rejected. An
 // import that changes a bundle locks it too: it finds every earlier purchase, and a later one has the new
-// games.
+// games. A repeated request locks neither.
 export const SELL = statement<SaleOutcome>(
   'sell',
-  `WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $user_id AND NOT ${isErased('u')} FOR KEY SHARE
-   ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $bundle_id AND version = $bundle_version FOR SHARE
+  `WITH earlier AS MATERIALIZED (SELECT purchase_id FROM purchase_references WHERE reference = $reference
+   ), buyer AS MATERIALIZED (
+     SELECT FROM users u WHERE id = $user_id AND NOT ${isErased('u')} AND NOT EXISTS (SELECT FROM earlier) FOR KEY SHARE
+   ), bundle AS MATERIALIZED (
+     SELECT FROM bundles WHERE id = $bundle_id AND version = $bundle_version AND NOT EXISTS (SELECT FROM earlier) FOR SHARE
    ), request AS MATERIALIZED (
-     SELECT (SELECT purchase_id FROM purchase_references WHERE reference = $reference) AS sold,
+     SELECT (SELECT purchase_id FROM earlier) AS sold,
        (SELECT count(*) FROM games WHERE id = ANY (${GIVEN_GAMES})) = cardinality($game_ids::bigint[]) AS games_exist,
        $user_id::bigint IS NULL OR EXISTS (SELECT FROM buyer) AS user_exists,
        $bundle_id::bigint IS NULL OR EXISTS (SELECT FROM bundle) AS bundle_is_current,
@@ -153,19 +155,9 @@ const COUNT_SALE = statement('sale_count', addSales(sharesTimes(1, NEW_ID)));
 // Without the view and the sums, it takes half as long.
 const COUNT_SALE_OF_ONE_GAME = statement(
   'sale_count_one_game',
-  `WITH sold AS MATERIALIZED (
-     SELECT $game_id::bigint AS game_id, 1 AS purchases, currency, amount, created_at FROM purchases WHERE id = ${NEW_ID}
-   ), counted AS (${addToPurchasesCount('sold')}
-   ), earned AS (
-     INSERT INTO game_earnings AS e (game_id, currency, amount)
-     SELECT game_id, currency, amount FROM sold, counted WHERE amount > 0
-     ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount
-   )
-   INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
-   SELECT game_id, unit, date_trunc(unit, created_at AT TIME ZONE 'UTC')::date, currency, 1, amount
-   FROM sold, counted, unnest('{day,month}'::text[]) AS unit
-   ON CONFLICT (game_id, unit, first_day, currency)
-   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`,
+  addSaleOfOneGame(
+    `SELECT $game_id::bigint AS game_id, 1 AS purchases, currency, amount, created_at FROM purchases WHERE id = ${NEW_ID}`,
+  ),
 );
 
 const ANNOUNCE_SALE = announceSale(NEW_ID);

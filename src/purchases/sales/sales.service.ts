@@ -43,9 +43,8 @@ const ATTEMPTS = 5;
 /** Fields of a response that are not stored for retries. */
 const BUYER_FIELDS = ['email', 'reference'];
 const CHANGED = 'changed';
-// A concurrent write used this reference or ID, deleted a game or the earlier purchase, changed the bundle, or created a webhook,
-// or there was a
-// deadlock.
+// A concurrent write used this reference or ID, deleted a game or the earlier purchase, changed the bundle, or
+// created a webhook. Or there was a deadlock.
 const CONCURRENT_CHANGE = new RegExp(`^(23503|23505|40P01|${CHANGED})$`);
 
 const EARNINGS_LIMITS = new Set(['game_earnings_amount_max', 'sales_periods_amount_check']);
@@ -130,7 +129,7 @@ export class SalesService {
       if (outcome!.purchase_id !== null) return saleResponse(soldRow(sale, outcome!), this.pages);
       const { sold } = outcome!;
       const row = sold === null ? undefined : await this.database.row(SALE, { purchase_id: sold }, manager);
-      if (row) return this.repeat(row, request);
+      if (row) return this.repeatedResponse(row, request);
       throw rejection(outcome!, request, bundle !== undefined);
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, store, BUYER_FIELDS);
@@ -142,7 +141,7 @@ export class SalesService {
     return response;
   }
 
-  private repeat(row: SaleRow, request: SaleRequest): SaleResponse {
+  private repeatedResponse(row: SaleRow, request: SaleRequest): SaleResponse {
     const different = differences(row, request);
     if (different.length === 0) return saleResponse(row, this.pages);
     throw apiError(
