@@ -2319,6 +2319,12 @@ DELETE FROM sales_periods s USING (SELECT game_id, unit, date_trunc(unit, day::t
 -- parameters: purchase_id
 SELECT id FROM purchases WHERE id = $1 FOR NO KEY UPDATE;
 
+-- refund_lock_games: src/purchases/sales/sale-statements.ts, concurrency key: game $1
+-- parameters: game_ids, purchase_id
+SELECT id FROM games WHERE id = ANY (ARRAY(
+     SELECT unnest($1::bigint[]) UNION SELECT game_id FROM purchase_games WHERE purchase_id = $2))
+   ORDER BY id FOR NO KEY UPDATE;
+
 -- refund_periods: src/purchases/sales/sale-statements.ts
 -- parameters: purchase_id
 UPDATE sales_periods s SET purchases = s.purchases + d.purchases, amount = s.amount + d.amount
@@ -2383,10 +2389,6 @@ WITH sold AS MATERIALIZED (SELECT $1::bigint AS game_id, 1 AS purchases, currenc
   FROM sold, counted, unnest('{day,month}'::text[]) AS unit
   ON CONFLICT (game_id, unit, first_day, currency)
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount;
-
--- sale_lock_games: src/purchases/sales/sale-statements.ts, concurrency key: game $1
--- parameters: game_ids
-SELECT id FROM games WHERE id = ANY (ARRAY(SELECT unnest($1::bigint[]))) ORDER BY id FOR NO KEY UPDATE;
 
 -- sell: src/purchases/sales/sale-statements.ts, concurrency key: game $5
 -- parameters: reference, user_id, bundle_id, bundle_version, game_ids, email, purchase_type, source, currency, amount, sale_rate, quantity, donation, created_at, announces, keys

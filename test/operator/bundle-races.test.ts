@@ -105,6 +105,24 @@ describe('a claim that races a refund leaves no live key', () => {
   });
 });
 
+test('a refund locks a game that an import added meanwhile in the order of IDs', async () => {
+  await importLines({ ...bundle, id: 2, slug: 'c', game_ids: [2, 3] });
+  const id = readPurchaseId(await sell({ bundle_id: 2, amount: 0 }));
+  const { query, commit } = await holdLocks(`SELECT FROM purchases WHERE id = ${id} FOR UPDATE`);
+  const refunded = refund(id);
+  await untilBlocked();
+  await query(`INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
+    SELECT purchase_id, 1, user_id, email, sold_at FROM purchase_games WHERE purchase_id = ${id} AND game_id = 2`);
+  // The accounting of this game by hand.
+  const first = await holdLocks(`UPDATE games SET purchases_count = purchases_count + 1 WHERE id = 1;
+    UPDATE sales_periods SET purchases = purchases + 1 WHERE game_id = 1`);
+  await commit();
+  await untilBlocked();
+  await sql('SELECT FROM games WHERE id IN (2, 3) FOR UPDATE NOWAIT');
+  await first.commit();
+  readPurchaseId(await refunded);
+});
+
 test('claims of several games and purchases at once create one key for each game', async () => {
   await sell();
   const games = [1, 2, 3];

@@ -72,11 +72,13 @@ export const PURCHASE_GAMES = read<{ game_ids: number[]; has_webhooks: boolean }
    FROM purchases p WHERE p.id = $purchase_id`,
 );
 
-// Games are locked after the purchase, in the lock order of an import. The statement is separate so that the
-// statements after it see what was committed while it waited.
+// Games are locked after the purchase, in the lock order of an import, which may have changed them since they were
+// read. The statement is separate so that the statements after it see what was committed while it waited.
 const LOCK_GAMES = statement(
-  'sale_lock_games',
-  `SELECT id FROM games WHERE id = ANY (${GIVEN_GAMES}) ORDER BY id FOR NO KEY UPDATE`,
+  'refund_lock_games',
+  `SELECT id FROM games WHERE id = ANY (ARRAY(
+     SELECT unnest($game_ids::bigint[]) UNION SELECT game_id FROM purchase_games WHERE purchase_id = $purchase_id))
+   ORDER BY id FOR NO KEY UPDATE`,
   'game $game_ids',
 );
 
@@ -217,7 +219,7 @@ export const refund = (
 ): BoundStatement[] => [
   bind(LOCK_PURCHASE, { purchase_id }),
   ...(has_webhooks ? [announceRefund(purchase_id)] : []),
-  bind(LOCK_GAMES, { game_ids }),
+  bind(LOCK_GAMES, { game_ids, purchase_id }),
   bind(UNCOUNT_SALE, { purchase_id }),
   ...SUBTRACT_SALE.map((one) => bind(one, { purchase_id })),
   bind(REVOKE_KEYS, { purchase_id, keep_keys }),
