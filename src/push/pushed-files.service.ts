@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { Database } from '../platform/database/database';
 import { bind, read, statement } from '../platform/database/statement';
 import { apiError, badRequest } from '../platform/errors/api-error';
@@ -165,9 +166,9 @@ export class PushedFilesService {
     const { build_id, file_id, size } = request;
     await this.pushes.require(build_id, credential);
     const { file } = await this.idempotency.once(key, request, async (manager) => {
-      const file = await this.database.row(FILE_TO_FINISH, { build_id, file_id });
+      const file = await this.database.row(FILE_TO_FINISH, { build_id, file_id }, manager);
       if (!file) throw invalidBuildFile();
-      if ((await this.uploadedSize(file)) !== size) throw badRequest('size differs from the uploaded file');
+      if ((await this.uploadedSize(file, manager)) !== size) throw badRequest('size differs from the uploaded file');
       await this.database.execute(
         [
           bind(LOCK_BUILD, { build_id }),
@@ -184,9 +185,12 @@ export class PushedFilesService {
   }
 
   /** Undefined until the last part is received, because only then the size is known. */
-  private async uploadedSize(file: FileSessionRow): Promise<number | null | undefined> {
+  private async uploadedSize(
+    file: FileSessionRow,
+    manager?: EntityManager,
+  ): Promise<number | null | undefined> {
     if (file.state === 'uploaded') return file.size;
-    const session = file.session_id ? await this.sessions.find(file.session_id) : undefined;
+    const session = file.session_id ? await this.sessions.find(file.session_id, manager) : undefined;
     return session && isComplete(session) ? session.received : undefined;
   }
 }

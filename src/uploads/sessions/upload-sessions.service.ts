@@ -1,6 +1,7 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
+import type { EntityManager } from 'typeorm';
 import { deriveKey } from '../../auth/accounts/encryption';
 import { Clock, staggered } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
@@ -123,8 +124,8 @@ export class UploadSessions {
   }
 
   /** Undefined if the session doesn't exist or has expired, or if its game was deleted. */
-  find(id: string): Promise<Session | undefined> {
-    return this.database.row(FIND_SESSION, { session_id: id, now: new Date(this.clock.now()) });
+  find(id: string, manager?: EntityManager): Promise<Session | undefined> {
+    return this.database.row(FIND_SESSION, { session_id: id, now: new Date(this.clock.now()) }, manager);
   }
 
   async require(id: string): Promise<Session> {
