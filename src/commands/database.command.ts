@@ -10,7 +10,7 @@ import { OperatorError } from '../platform/errors/operator-error';
 import type { Settings } from '../platform/config/settings';
 import { readSecret } from '../platform/config/stored-secrets';
 import type { Commands } from './operator-command';
-import { fileError, toStandardOutput } from './input-output';
+import { fileError, readError, toStandardOutput } from './input-output';
 import { backUp } from '../platform/database/backup/backup';
 import { BackupReader } from '../platform/database/backup/backup-file';
 import { restore } from '../platform/database/backup/restore';
@@ -130,7 +130,7 @@ async function reportGameFiles(
 async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {
   // The random name can't be guessed, and `wx` neither follows a link nor opens another user's file.
   const unfinished = `${file}.${randomBytes(8).toString('hex')}.unfinished`;
-  const withReason = fileError(file, false);
+  const withReason = fileError(file);
   const handle = await open(unfinished, 'wx', 0o600).catch(withReason);
   try {
     const target = new Writable({
@@ -155,7 +155,7 @@ async function* readContents(file: string): AsyncGenerator<Buffer> {
   try {
     yield* (await open(file)).createReadStream() as AsyncIterable<Buffer>;
   } catch (error) {
-    fileError(file, true)(error);
+    readError(file)(error);
   }
 }
 

@@ -8,7 +8,7 @@ import { BuildPruning, type PrunedBuild } from '../uploads/build-pruning.service
 import { BuildSignatures } from '../uploads/build-signatures.service';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
-import { fileError } from './input-output';
+import { readError } from './input-output';
 import {
   type Commands,
   type Context,
@@ -198,7 +198,7 @@ const describeSource = ({ channel_name, external_url, file_url, file_key }: Uplo
   channel_name === null ? (external_url ?? file_url ?? file_key!) : `channel ${channel_name}`;
 
 async function readSize(path: string): Promise<number> {
-  const found = await stat(path).catch(fileError(path, true));
+  const found = await stat(path).catch(readError(path));
   if (!found.isFile()) throw new OperatorError(`${path} isn't a file.`);
   return found.size;
 }

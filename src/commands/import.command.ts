@@ -6,7 +6,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { type Commands, integerParser, type OperatorCommand } from './operator-command';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { Settings } from '../platform/config/settings';
-import { fileError } from './input-output';
+import { fileError, readError } from './input-output';
 import { confirm } from './terminal';
 import { importProgress, ProgressDisplay } from './progress';
 import { ServiceUrl } from '../platform/server/service-url';
@@ -148,7 +148,7 @@ function opened(file: string): Input {
     const source = createReadStream(file, { fd, highWaterMark: CHUNK });
     return { source, bytes: stats.isFile() ? stats.size : undefined };
   } catch (error) {
-    return fileError(file, true)(error);
+    return readError(file)(error);
   }
 }
 
@@ -162,6 +162,6 @@ async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<v
     if (error instanceof RangeError) throw new UsageError(`Invalid options: ${error.message}.`);
     // The reader, such as `head`, closed the pipe.
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') return;
-    fileError(file, false)(error);
+    fileError(file)(error);
   }
 }

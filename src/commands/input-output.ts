@@ -17,9 +17,17 @@ export async function toStandardOutput<T>(write: () => Promise<T>): Promise<T> {
 
 /** Explains an error of a file that the operator named. */
 export const fileError =
-  (file: string, reading: boolean) =>
+  (file: string) =>
   (error: unknown): never => {
     const { code } = error as NodeJS.ErrnoException;
-    if (reading && code === 'ENOENT') throw new OperatorError(`File ${file} doesn't exist.`);
     throw code === undefined ? error : new OperatorError(`${file} cannot be used (${code}).`);
+  };
+
+/** Explains an error of reading a file that the operator named. */
+export const readError =
+  (file: string) =>
+  (error: unknown): never => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new OperatorError(`File ${file} doesn't exist.`);
+    return fileError(file)(error);
   };

@@ -88,10 +88,13 @@ export class IdentityProvider {
   }
 
   /**
-   * Returns the URL at which the person signs in; `again`: even if they are already signed in to the
+   * Returns the URL at which the person signs in; `signsInAgain`: even if they are already signed in to the
    * provider.
    */
-  begin(client: LimitedClient, again = false): Promise<{ url: string; request: ProviderRequest }> {
+  begin(
+    client: LimitedClient,
+    { signsInAgain }: { signsInAgain: boolean },
+  ): Promise<{ url: string; request: ProviderRequest }> {
     return this.calling(client, async () => {
       const { config } = await this.discover();
       const openid = await library();
@@ -107,7 +110,7 @@ export class IdentityProvider {
         nonce: request.nonce,
         code_challenge: await openid.calculatePKCECodeChallenge(request.code_verifier),
         code_challenge_method: 'S256',
-        ...(again && { prompt: 'login' }),
+        ...(signsInAgain && { prompt: 'login' }),
       });
       return { url: url.href, request };
     });

@@ -144,7 +144,7 @@ function keyList(path: string, { keys, filter, searched_to, showsLinks }: Listed
     live.length > 1 &&
     html`<details>
       <summary>Copy these ${live.length} ${showsLinks ? 'links' : 'keys'}</summary>
-      ${copyable('shown-keys', showsLinks ? 'Links' : 'Keys', keyTexts(live, showsLinks))}
+      ${copyable('shown-keys', showsLinks ? 'Links' : 'Keys', showsLinks ? linkTexts(live) : keyTexts(live))}
     </details>`
   }
   ${
@@ -269,17 +269,19 @@ export const revokePage = (visitor: SignedInVisitor, game_id: number, title: str
     back: keysPath(game_id),
   });
 
-const keyTexts = (keys: KeyWithPage[], asLinks: boolean): string =>
-  keys
-    .map(({ key, url }) => (asLinks && url !== null ? url : key))
-    .toReversed()
-    .join('\n');
+/** The keys, oldest first. */
+const keyTexts = (keys: KeyWithPage[]): string => joinReversed(keys.map(({ key }) => key));
+
+/** The links of the keys, oldest first. */
+const linkTexts = (keys: KeyWithPage[]): string => joinReversed(keys.map(({ key, url }) => url ?? key));
+
+const joinReversed = (texts: string[]): string => texts.toReversed().join('\n');
 
 const batchSection = (keys: KeyWithPage[], { hasLinks }: Listed): Html => {
   const label = keys.length === 1 ? 'New key' : `${keys.length} new keys`;
   return html`<div class="card fresh stack">
-    ${copyable('new-keys', label, keyTexts(keys, false))}
-    ${hasLinks && copyable('new-links', keys.length === 1 ? 'Its link' : 'Their links', keyTexts(keys, true))}
+    ${copyable('new-keys', label, keyTexts(keys))}
+    ${hasLinks && copyable('new-links', keys.length === 1 ? 'Its link' : 'Their links', linkTexts(keys))}
   </div>`;
 };
 

@@ -57,7 +57,7 @@ const connectForm = (
     ${changeForm(
       visitor,
       { action: IDENTITIES_PATH, button: 'Connect', back: `${IDENTITIES_PATH}/cancel` },
-      confirmationField(confirmation, IDENTITIES_PATH, true),
+      confirmationField(confirmation, IDENTITIES_PATH, { autofocus: true }),
       'stack',
     )}
   </section>`;

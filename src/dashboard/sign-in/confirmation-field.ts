@@ -19,7 +19,7 @@ export interface Confirmation {
 export const confirmationField = (
   { byPassword, isFresh, provider }: Confirmation,
   return_to: string,
-  autofocus = false,
+  { autofocus } = { autofocus: false },
 ): Html => {
   if (byPassword) return passwordField('Your password', autofocus);
   if (isFresh) return html``;

@@ -48,7 +48,9 @@ export class ProviderSignIn {
   async begin(req: Request, res: Response, visitor: Visitor, purpose: Purpose): Promise<string> {
     // The provider may need longer than the deadline of a response; it has a separate timeout.
     req.inFlight.removeDeadline();
-    const { url, request } = await this.provider.begin(req.inFlight.client, purpose.confirms !== undefined);
+    const { url, request } = await this.provider.begin(req.inFlight.client, {
+      signsInAgain: purpose.confirms !== undefined,
+    });
     const return_to = purpose.return_to.length > MAX_RETURN_TO ? '/user/settings' : purpose.return_to;
     visitor.remember();
     this.store(res, visitor, REQUEST, { ...purpose, return_to, request });

@@ -90,10 +90,9 @@ export class DemoGames {
   }
 
   /** Several different games, in any order. */
-  walk(first: number, count: number, asMet = false) {
+  walk(first: number, count: number) {
     const { games } = this.options;
-    const met = Array.from({ length: count }, (_, n) => 1 + ((first - 1 + n * this.step) % games));
-    return asMet ? met : met.sort((a, b) => a - b);
+    return Array.from({ length: count }, (_, n) => 1 + ((first - 1 + n * this.step) % games));
   }
 
   private random(game: number): Random {

@@ -29,7 +29,7 @@ export class DemoSales {
     // The guides show the first two, at the full price.
     const discount = random.chance(0.2) ? random.of([10, 25, 50, 75]) : 0;
     const sale_rate = id <= 2 ? 0 : discount;
-    const game_id = bundle ? this.games.walk(game, 2 + random.below(4)) : game;
+    const game_id = bundle ? this.games.walk(game, 2 + random.below(4)).sort((a, b) => a - b) : game;
     const isSubProduct = !bundle && random.chance(0.02);
     const email =
       how < 0.9

@@ -79,7 +79,7 @@ class DemoStore {
       ...(random.chance(0.4) && { description: '<p>Games that I <strong>come back to</strong>.</p>' }),
       ...(random.chance(0.3) && { layout: 'list' }),
       ...((id === 2 || random.chance(0.1)) && { admins: [chooseOther(random, this.options.users, user_id)] }),
-      games: this.games.walk(first, this.options.collection_size, true).map((game_id) => ({
+      games: this.games.walk(first, this.options.collection_size).map((game_id) => ({
         game_id,
         ...(random.chance(0.15) && { blurb: `<p>${random.of(ADJECTIVES)}, and <em>worth it</em>.</p>` }),
       })),

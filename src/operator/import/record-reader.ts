@@ -120,7 +120,7 @@ export class RecordReader {
     else this.staging.stage(type.records, row);
   }
 
-  private encode(fields: Field[], record: JsonObject, otherNames: string[], mayBePartial: boolean) {
+  private encode(fields: Field[], record: JsonObject, otherNames: string[] = [], mayBePartial = false) {
     let present = 0;
     let isPartial = false;
     let names = otherNames.length;
@@ -202,7 +202,7 @@ export class RecordReader {
       }
       if (seen.has(entry.game_id)) this.problemsOfRecord.push(`games[${index}].game_id is in the list twice`);
       seen.add(entry.game_id);
-      return this.encode(ENTRY_FIELDS, entry, [], false);
+      return this.encode(ENTRY_FIELDS, entry);
     });
     this.entry = '';
     return entries;

@@ -35,7 +35,7 @@ export class ExportService {
     more?: Record<string, string>,
   ): LongResponse {
     const headers = { ...PRIVATE_FILE, 'Content-Type': 'application/x-ndjson', ...more };
-    return new LongResponse(this.limit, headers, this.recorded(person, onEnd), true);
+    return new LongResponse(this.limit, headers, this.recorded(person, onEnd), { takesLong: true });
   }
 
   private async *recorded(person: Person, onEnd: (counts: Record<string, number>) => void) {

@@ -102,7 +102,7 @@ export class MemoryStorage implements ThrottlerStorage {
     const isBlocked = waitAfter(counter.refilledAt - now, limit, ttl) > ROUNDING;
     counters.decisions[isBlocked ? 'limited' : 'allowed']++;
     if (!isBlocked) counter.refilledAt = Math.max(now, counter.refilledAt) + ttl / limit;
-    return Promise.resolve(createRecord(counter.refilledAt - now, limit, ttl, isBlocked));
+    return Promise.resolve(createRecord(counter.refilledAt - now, { limit, ttl, isBlocked }));
   }
 
   /** Counts one more, even beyond the limit, or refunds one. */
@@ -123,7 +123,7 @@ export class MemoryStorage implements ThrottlerStorage {
     const used_ms = (cache.get(key)?.refilledAt ?? 0) - this.clock.monotonic();
     if (waitAfter(used_ms, limit, ttl) <= ROUNDING) return undefined;
     decisions.limited++;
-    return createRecord(used_ms, limit, ttl, true);
+    return createRecord(used_ms, { limit, ttl, isBlocked: true });
   }
 
   /**
@@ -145,7 +145,10 @@ export class MemoryStorage implements ThrottlerStorage {
 /** The milliseconds to wait before the next request. `used_ms`: those until the whole limit is available again. */
 const waitAfter = (used_ms: number, limit: number, ttl: number) => used_ms + ttl / limit - ttl;
 
-function createRecord(used_ms: number, limit: number, ttl: number, isBlocked: boolean): LimitRecord {
+function createRecord(
+  used_ms: number,
+  { limit, ttl, isBlocked }: { limit: number; ttl: number; isBlocked: boolean },
+): LimitRecord {
   const remaining = Math.max(0, Math.min(limit, Math.floor((1 - used_ms / ttl) * limit + ROUNDING)));
   return {
     totalHits: limit - remaining,

@@ -45,23 +45,22 @@ const ERRORS_WITHOUT_PARAMETERS: typeof COMMON_ERRORS = {
   400: ['The request has more than one `Authorization` header.', 'Authorization must be given once'],
 };
 
-const header = (description: string, schema: Json, required = false) => ({
-  description,
-  schema,
-  ...(required ? { required } : {}),
+const header = (description: string, schema: Json) => ({ description, schema });
+
+const requiredHeader = (description: string, schema: Json) => ({
+  ...header(description, schema),
+  required: true,
 });
 
 export const HEADERS = {
-  'X-Request-Id': header(
-    'ID of this request in the log. Taken from the request if it has one.',
-    { type: 'string' },
-    true,
-  ),
+  'X-Request-Id': requiredHeader('ID of this request in the log. Taken from the request if it has one.', {
+    type: 'string',
+  }),
   'X-RateLimit-Limit': header('Maximum number of requests at once.', { type: 'integer' }),
   'X-RateLimit-Remaining': header('Number of requests allowed now.', { type: 'integer' }),
   'X-RateLimit-Reset': header('Seconds until the maximum is allowed again.', { type: 'integer' }),
-  'Retry-After': header('Number of seconds to wait.', { type: 'integer' }, true),
-  'WWW-Authenticate': header('`Bearer`, with the error (RFC 6750).', { type: 'string' }, true),
+  'Retry-After': requiredHeader('Number of seconds to wait.', { type: 'integer' }),
+  'WWW-Authenticate': requiredHeader('`Bearer`, with the error (RFC 6750).', { type: 'string' }),
 };
 
 export const ERRORS_SCHEMA = {

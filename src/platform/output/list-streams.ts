@@ -71,13 +71,16 @@ export const PRIVATE_FILE: Headers = {
  * `takesLong`: the first text may take longer than the deadline of a request.
  */
 export class LongResponse extends WebResponse {
+  private readonly takesLong: boolean;
+
   constructor(
     private readonly limit: ConcurrencyLimit,
     private readonly headers: Headers,
     private readonly texts: AsyncIterable<string>,
-    private readonly takesLong = false,
+    { takesLong } = { takesLong: false },
   ) {
     super();
+    this.takesLong = takesLong;
   }
 
   override sendTo(res: Response): Promise<void> {

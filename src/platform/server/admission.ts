@@ -211,7 +211,7 @@ export class Admission {
   }
 
   /** A closed request runs until its handler ends, and keeps its upload while more bytes may arrive. */
-  private finish(request: InFlightRequest, isLate = false): void {
+  private finish(request: InFlightRequest, { isLate } = { isLate: false }): void {
     const { connection, index, req, res } = request;
     if (req.complete || req.socket.destroyed) this.endUpload(request);
     if (request.uploadBytes > 0) return;
@@ -249,7 +249,7 @@ export class Admission {
     for (let i = this.inFlight.length - 1; i >= 0; i--) {
       const request = this.inFlight[i]!;
       if (request.isClosed) {
-        this.finish(request, now - request.since >= RESPONSE_TIMEOUT_MS);
+        this.finish(request, { isLate: now - request.since >= RESPONSE_TIMEOUT_MS });
         if (request.uploadBytes > 0 && now - request.arrivedAt >= BODY_TIMEOUT_MS)
           request.req.socket.destroy();
       } else this.enforceDeadline(request, now);

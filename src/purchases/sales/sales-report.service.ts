@@ -254,15 +254,16 @@ export class SalesReportService {
     const totals = figures!.totals ?? [];
     const chosen = totals.find((one) => one.currency === figures!.currency);
     const own = recent.filter((one) => one.currency === chosen?.currency);
-    const current = own.filter((one) => one.current);
+    const [current, previous] = splitByPeriod(own);
+    const [allCurrent, allPrevious] = splitByPeriod(recent);
     return {
       totals,
       chosen,
       columns: new Map((figures!.columns ?? []).map(({ first, ...sold }) => [first, sold])),
       before: new Map((figures!.before ?? []).map(({ first, amount }) => [first, amount])),
       games: figures!.games ?? [],
-      current: mergeRecent(current, recent, true),
-      previous: mergeRecent(own, recent, false),
+      current: mergeRecent(current, allCurrent),
+      previous: mergeRecent(previous, allPrevious),
       sources: summedBy(current, 'source').toSorted((a, b) => b.amount - a.amount),
       keys: new Map(summedBy(current, 'game_id').map((one) => [one.game_id, one])),
     };
@@ -280,14 +281,18 @@ const periodValues = ({ from, to, previous }: ReportPeriod) => ({
   previous_to: previous?.to ?? null,
 });
 
-function mergeRecent(own: RecentSales[], all: RecentSales[], current: boolean): Recent {
+const splitByPeriod = (rows: RecentSales[]) =>
+  [rows.filter(({ current }) => current), rows.filter(({ current }) => !current)] as const;
+
+/** `all` are the sales of the period in every currency. */
+function mergeRecent(own: RecentSales[], all: RecentSales[]): Recent {
   const recent: Recent = { refunds: 0, keys: 0, claimed: 0, isSample: false };
-  for (const one of own.filter((row) => row.current === current)) {
+  for (const one of own) {
     recent.refunds += one.sales - one.purchases;
     recent.keys += one.keys;
     recent.claimed += one.claimed;
   }
-  const read = all.reduce((count, row) => count + (row.current === current ? row.sales : 0), 0);
+  const read = all.reduce((count, row) => count + row.sales, 0);
   return { ...recent, isSample: read >= MAX_RECENT };
 }
 
