@@ -94,10 +94,6 @@ export interface AuditEvent {
   identity_id?: number;
 }
 
-const BATCH_SIZE = 100;
-/** How long events are collected into a batch. */
-const INTERVAL_MS = 20;
-
 const STORE_EVENTS = statement(
   'store_audit_events',
   `INSERT INTO audit_events (event, user_id, request_id, details)
@@ -108,12 +104,13 @@ const STORE_EVENTS = statement(
 /** Logs and stores security events. No event contains a password, a key or a token. */
 @Injectable()
 export class Audit implements BeforeApplicationShutdown {
-  private readonly writer = new BackgroundWriter<AuditEvent>(
-    INTERVAL_MS,
-    BATCH_SIZE,
-    (batch) => this.store(batch),
-    (error, batch) => batch.forEach(({ request_id }) => this.log.failed(request_id ?? 'audit', error)),
-  );
+  private readonly writer = new BackgroundWriter<AuditEvent>({
+    intervalMs: 20,
+    batchSize: 100,
+    write: (batch) => this.store(batch),
+    failed: (error, batch) =>
+      batch.forEach(({ request_id }) => this.log.failed(request_id ?? 'audit', error)),
+  });
 
   constructor(
     @InjectRepository(AuditEventRow) private readonly events: Repository<AuditEventRow>,

@@ -5,9 +5,6 @@ import { bind, statement } from '../platform/database/statement';
 import { ADD_DOWNLOADS } from '../games/games.service';
 import { ADD_KEY_DOWNLOADS } from '../purchases/keys/download-keys.service';
 
-const INTERVAL_MS = 2000;
-const BATCH_SIZE = 1000;
-
 export interface Download {
   game_id: number;
   download_key_id: number | null;
@@ -34,13 +31,13 @@ const SHORT_LOCK_TIMEOUT = statement(
 @Injectable()
 export class DownloadCounts implements BeforeApplicationShutdown {
   private readonly log = new Logger('Downloads');
-  private readonly writer = new BackgroundWriter<Download>(
-    INTERVAL_MS,
-    BATCH_SIZE,
-    (batch) => this.write(batch),
-    ({ message }) => this.log.warn(`Downloads could not be counted: ${message}`),
-    true,
-  );
+  private readonly writer = new BackgroundWriter<Download>({
+    intervalMs: 2000,
+    batchSize: 1000,
+    write: (batch) => this.write(batch),
+    failed: ({ message }) => this.log.warn(`Downloads could not be counted: ${message}`),
+    retries: true,
+  });
 
   constructor(private readonly database: Database) {}
 

@@ -2,12 +2,12 @@ import { BackgroundWriter } from '../../src/platform/database/background-writer'
 
 test('writes items in order and in batches, and drops items beyond its memory limit', async () => {
   const batches: number[][] = [];
-  const writer = new BackgroundWriter<number>(
-    60_000,
-    4000,
-    (batch) => Promise.resolve(batches.push(batch)),
-    (error) => expect(error).toBeUndefined(),
-  );
+  const writer = new BackgroundWriter<number>({
+    intervalMs: 60_000,
+    batchSize: 4000,
+    write: (batch) => Promise.resolve(batches.push(batch)),
+    failed: (error) => expect(error).toBeUndefined(),
+  });
   for (let i = 0; i < 10_000; i++) expect(writer.add(i)).toBe(true);
   expect(writer.add(10_000)).toBe(false);
   expect(batches).toEqual([]);
@@ -18,12 +18,12 @@ test('writes items in order and in batches, and drops items beyond its memory li
 
 test('continues after a batch that could not be written', async () => {
   const failures: unknown[] = [];
-  const writer = new BackgroundWriter<number>(
-    60_000,
-    1,
-    ([item]) => (item === 1 ? Promise.reject(new Error('out of order')) : Promise.resolve()),
-    ({ message }, batch) => failures.push([message, batch]),
-  );
+  const writer = new BackgroundWriter<number>({
+    intervalMs: 60_000,
+    batchSize: 1,
+    write: ([item]) => (item === 1 ? Promise.reject(new Error('out of order')) : Promise.resolve()),
+    failed: ({ message }, batch) => failures.push([message, batch]),
+  });
   for (const item of [1, 2]) writer.add(item);
   await writer.flush();
   expect(failures).toEqual([['out of order', [1]]]);
@@ -35,16 +35,16 @@ test('continues after a batch that could not be written', async () => {
 test('keeps a batch that could not be written, and its order', async () => {
   const written: number[] = [];
   let isBroken = true;
-  const writer = new BackgroundWriter<number>(
-    60_000,
-    2,
-    async (batch) => {
+  const writer = new BackgroundWriter<number>({
+    intervalMs: 60_000,
+    batchSize: 2,
+    write: async (batch) => {
       if (isBroken) throw new Error('no database');
       await Promise.resolve(written.push(...batch));
     },
-    () => undefined,
-    true,
-  );
+    failed: () => undefined,
+    retries: true,
+  });
   for (const item of [1, 2, 3]) writer.add(item);
   await writer.flush();
   writer.add(4);

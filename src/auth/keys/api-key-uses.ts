@@ -4,9 +4,6 @@ import { BackgroundWriter } from '../../platform/database/background-writer';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 
-const WRITE_INTERVAL_MS = 5000;
-const BATCH_SIZE = 1000;
-
 // Writes the use of a key at most once a minute. SKIP LOCKED skips a key that another replica is writing.
 const WRITE_USES = statement(
   'write_api_key_uses',
@@ -40,12 +37,12 @@ export interface ApiKeyUse {
 @Injectable()
 export class ApiKeyUses implements BeforeApplicationShutdown {
   private readonly log = new Logger(ApiKeyUses.name);
-  private readonly writer = new BackgroundWriter<ApiKeyUse>(
-    WRITE_INTERVAL_MS,
-    BATCH_SIZE,
-    (batch) => this.write(batch),
-    ({ message }) => this.log.warn(`Uses of API keys were not written: ${message}`),
-  );
+  private readonly writer = new BackgroundWriter<ApiKeyUse>({
+    intervalMs: 5000,
+    batchSize: 1000,
+    write: (batch) => this.write(batch),
+    failed: ({ message }) => this.log.warn(`Uses of API keys were not written: ${message}`),
+  });
 
   constructor(private readonly database: Database) {}
 

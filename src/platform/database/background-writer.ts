@@ -8,12 +8,14 @@ export class BackgroundWriter<Item> {
   private writing = Promise.resolve();
 
   constructor(
-    private readonly intervalMs: number,
-    private readonly batchSize: number,
-    private readonly write: (batch: Item[]) => Promise<unknown>,
-    private readonly failed: (error: Error, batch: Item[]) => void,
-    /** Whether a failed batch is written again after the interval, instead of being dropped. */
-    private readonly retries = false,
+    private readonly options: {
+      intervalMs: number;
+      batchSize: number;
+      write: (batch: Item[]) => Promise<unknown>;
+      failed: (error: Error, batch: Item[]) => void;
+      /** Whether a failed batch is written again after the interval, instead of being dropped. */
+      retries?: boolean;
+    },
   ) {}
 
   /** Returns false if too many items are waiting, and drops this one. */
@@ -32,16 +34,17 @@ export class BackgroundWriter<Item> {
   }
 
   private schedule(): void {
-    this.timer ??= setTimeout(() => void this.flush(), this.intervalMs).unref();
+    this.timer ??= setTimeout(() => void this.flush(), this.options.intervalMs).unref();
   }
 
   private async writeAll(): Promise<void> {
-    for (let batch; (batch = this.waiting.splice(0, this.batchSize)).length > 0;) {
+    const { batchSize, write, failed, retries } = this.options;
+    for (let batch; (batch = this.waiting.splice(0, batchSize)).length > 0;) {
       try {
-        await this.write(batch);
+        await write(batch);
       } catch (error) {
-        this.failed(error as Error, batch);
-        if (!this.retries) continue;
+        failed(error as Error, batch);
+        if (!retries) continue;
         this.waiting.unshift(...batch);
         this.schedule();
         return;

@@ -6,9 +6,6 @@ import { bind, type BoundStatement, statement } from '../../platform/database/st
 import { serviceUnavailable } from '../../platform/errors/api-error';
 import { ANNOUNCE_REQUEST, LINKS_ARE_SENT } from './link-events';
 
-const INTERVAL_MS = 250;
-const BATCH_SIZE = 100;
-
 interface SignUp {
   email: string;
   username: string;
@@ -65,12 +62,12 @@ const VERIFICATION = statement<{ id: number }>(
 @Injectable()
 export class LinkRequests implements BeforeApplicationShutdown {
   private readonly log = new Logger('Links');
-  private readonly writer = new BackgroundWriter<BoundStatement<{ id: number }>>(
-    INTERVAL_MS,
-    BATCH_SIZE,
-    (batch) => this.store(batch),
-    (error) => this.failed(error),
-  );
+  private readonly writer = new BackgroundWriter<BoundStatement<{ id: number }>>({
+    intervalMs: 250,
+    batchSize: 100,
+    write: (batch) => this.store(batch),
+    failed: (error) => this.failed(error),
+  });
 
   constructor(
     private readonly database: Database,
