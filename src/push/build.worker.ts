@@ -18,8 +18,6 @@ import { openCheckedZip, type ZipArchive } from '../wharf/zip/zip-archive';
 import { writeZip } from '../wharf/zip/zip-writer';
 import type { BuildOutcome, BuildWork, ProcessedBuild } from './build-thread';
 
-const CHUNK_BYTES = 64 * 1024;
-
 async function build(work: BuildWork): Promise<ProcessedBuild> {
   const { storage: settings, keys, max_bytes } = work;
   const storage = createStorage({ ...settings, API_KEY_PEPPER: undefined }, new Clock(), { url: '' });
@@ -34,7 +32,7 @@ async function build(work: BuildWork): Promise<ProcessedBuild> {
     await put(key, size, Readable.from(readParts(storage, parts)));
     return { size };
   };
-  await put(keys.archive, archive.size, createReadStream(path, { highWaterMark: CHUNK_BYTES }));
+  await put(keys.archive, archive.size, createReadStream(path));
   return {
     archive,
     signature: await copy(keys.signature, work.signature),
@@ -110,7 +108,7 @@ class ParentFiles implements Parent {
     }
     const extracted = this.extracted.get(file) ?? this.extract(number);
     this.extracted.set(file, extracted);
-    yield* createReadStream(await extracted, { start, end: end - 1, highWaterMark: CHUNK_BYTES }) as Bytes;
+    yield* createReadStream(await extracted, { start, end: end - 1 }) as Bytes;
   }
 
   close(): void {

@@ -6,8 +6,9 @@ import { bind, longRead, read, statement } from '../platform/database/statement'
 import { apiError, tooMany } from '../platform/errors/api-error';
 import { canEdit, editedBy } from '../games/visibility';
 import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
-import { ChannelsService } from '../uploads/channels.service';
+import { ChannelsService, MAX_CHANNELS } from '../uploads/channels.service';
 import { LOCK_FILE_OWNER } from '../uploads/lock-owner';
+import { LOCK_EDITED_GAME } from '../uploads/upload-edits.service';
 import { BUILD_ROW } from '../uploads/upload.row';
 import { type Downloader, invalidBuild, isFor } from '../uploads/uploads.service';
 import type { Build } from '../wharf/build.entity';
@@ -24,14 +25,6 @@ import {
 const LIFETIME_MS = 24 * 3600 * 1000;
 /** Limit for builds of one owner's games that are started or processed. */
 export const MAX_UNFINISHED = 50;
-/** Limit for the uploads of a game, one for each channel. */
-export const MAX_CHANNELS = 500;
-
-const LOCK_GAME = statement(
-  'lock_game_of_push',
-  `SELECT g.id FROM games g WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} FOR NO KEY UPDATE OF g`,
-  'game $game_id',
-);
 
 const QUOTA = statement<{ unfinished: number; channels: number }>(
   'push_quota',
@@ -130,7 +123,7 @@ export class PushesService {
         async (db) => {
           const quota = await this.database.execute(
             [
-              bind(LOCK_GAME, { game_id, user_id: credential.user_id }),
+              bind(LOCK_EDITED_GAME, { game_id, user_id: credential.user_id }),
               bind(LOCK_FILE_OWNER, { game_id }),
               bind(QUOTA, { game_id, channel_name: channel }),
             ],

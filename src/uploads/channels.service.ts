@@ -8,7 +8,8 @@ import type { ChannelsRequest } from './channel.dto';
 import { type Downloader, isFor } from './uploads.service';
 import { channelRow, type ChannelRow, type FlatChannelRow, selectChannels } from './upload.row';
 
-const MAX_CHANNELS = 500;
+/** Limit for the uploads of a game, one for each channel, and for the channels that are listed. */
+export const MAX_CHANNELS = 500;
 /** Maximum number of channels that a small read returns. */
 const MAX_FEW_CHANNELS = 10;
 

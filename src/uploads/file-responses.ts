@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { ApiError, apiError, serviceUnavailable } from '../platform/errors/api-error';
-import { ConcurrencyLimit } from '../platform/limits/concurrency-limit';
+import { ConcurrencyLimit, MAX_WAIT_MS } from '../platform/limits/concurrency-limit';
 import { isOver, WebResponse } from '../platform/output/response';
 import { Descriptors } from '../platform/server/descriptors';
 import { attachment } from './storage/attachment';
@@ -11,8 +11,6 @@ import type { FoundFile } from './storage/folder-storage';
 export const FILES_EACH = 32;
 // A response has one chunk in memory, and about as much in the socket.
 const CHUNK_BYTES = 16 * 1024;
-// A response must start before the deadline of the request.
-export const MAX_WAIT_MS = 1500;
 const RETRY_AFTER_SECONDS = 5;
 
 type FindFile = () => Promise<FoundFile | undefined>;

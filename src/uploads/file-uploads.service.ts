@@ -17,7 +17,7 @@ import { UploadParts } from './sessions/upload-parts.service';
 import { isComplete, UploadSessions } from './sessions/upload-sessions.service';
 import { UnusedFiles } from './unused-files.service';
 import { Upload } from './upload.entity';
-import { LOCK_GAME, UploadEditsService } from './upload-edits.service';
+import { LOCK_EDITED_GAME, UploadEditsService } from './upload-edits.service';
 
 const LEASE_MS = 60_000;
 /** Maximum number of files that a process stores at the same time, in total and for one seller. */
@@ -160,7 +160,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     const { id } = await this.sessions.create(game_id, file.size);
     try {
       await this.database.transaction(async (db) => {
-        if (!(await this.database.row(LOCK_GAME, { game_id, user_id }, db))) throw invalidGame();
+        if (!(await this.database.row(LOCK_EDITED_GAME, { game_id, user_id }, db))) throw invalidGame();
         await this.quota.requireSpace(game_id, file.size, db);
         const created_at = this.now as unknown as string;
         await db.insert(FileUpload, { ...file, id, created_at });
@@ -274,7 +274,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     { user_id }: Editor,
   ): Promise<Recorded> {
     const { id, game_id, filename, traits, replaces } = file;
-    if (!(await this.database.row(LOCK_GAME, { game_id, user_id }, db)))
+    if (!(await this.database.row(LOCK_EDITED_GAME, { game_id, user_id }, db)))
       throw new Rejected('You can no longer edit the game.');
     // If this process lost its lease, another process may have listed the file already.
     const claimed = await db.update(

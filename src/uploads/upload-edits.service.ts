@@ -23,8 +23,8 @@ export const OWN_UPLOADS = longRead<FlatUploadRow | { id: null }>(
 );
 
 /** Locks the game before every change of its uploads, so that concurrent changes see each other. */
-export const LOCK_GAME = statement<{ id: number }>(
-  'uploads_lock_game',
+export const LOCK_EDITED_GAME = statement<{ id: number }>(
+  'lock_edited_game',
   `SELECT g.id FROM games g WHERE g.id = $game_id AND ${canEdit('g', '$user_id')} FOR NO KEY UPDATE OF g`,
   'game $game_id',
 );
@@ -115,7 +115,7 @@ export class UploadEditsService {
     work: (db: EntityManager) => Promise<Result>,
   ): Promise<Result> {
     return this.database.transaction(async (db) => {
-      if (!(await this.database.row(LOCK_GAME, { game_id, user_id }, db))) throw invalidGame();
+      if (!(await this.database.row(LOCK_EDITED_GAME, { game_id, user_id }, db))) throw invalidGame();
       return work(db);
     });
   }

@@ -39,8 +39,8 @@ export const NEWEST_BY_TARGET = read<BuildRow>(
   )} AND lower_ascii(u.username) = lower_ascii($username)`,
 );
 
-const TTL_MS = 1000;
-// More than one replica serves within TTL_MS.
+const NEWEST_BUILD_TTL_MS = 1000;
+// More than one replica serves within NEWEST_BUILD_TTL_MS.
 const MAX_CACHED_BUILDS = 20_000;
 
 const cacheKey = ({ game_id, target, channel_name }: LatestRequest) =>
@@ -57,7 +57,7 @@ export class BuildsService {
     private readonly database: Database,
     clock: Clock,
   ) {
-    this.newest = new LookupCache(clock, { max: MAX_CACHED_BUILDS, ttl_ms: TTL_MS });
+    this.newest = new LookupCache(clock, { max: MAX_CACHED_BUILDS, ttl_ms: NEWEST_BUILD_TTL_MS });
   }
 
   /** Whether the cache has the response, or had it recently. */

@@ -2979,10 +2979,6 @@ SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id 
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error, b.channel_name, g.slug
    FROM builds b JOIN games g ON g.id = b.game_id WHERE b.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
 
--- lock_game_of_push: src/push/pushes.service.ts, concurrency key: game $1
--- parameters: game_id, user_id
-SELECT g.id FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) FOR NO KEY UPDATE OF g;
-
 -- profile_builds: src/push/pushes.service.ts, long, concurrency key: user $1
 -- parameters: user_id, state, started_build_ids, offset, limit
 SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
@@ -3448,6 +3444,10 @@ UPDATE unused_files SET due_at = $1 WHERE file_key = $2;
 INSERT INTO unused_files (file_key, due_at) SELECT DISTINCT unnest($1::text[]), $2::timestamptz
    ON CONFLICT (file_key) DO UPDATE SET due_at = least(unused_files.due_at, EXCLUDED.due_at);
 
+-- lock_edited_game: src/uploads/upload-edits.service.ts, concurrency key: game $1
+-- parameters: game_id, user_id
+SELECT g.id FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) FOR NO KEY UPDATE OF g;
+
 -- own_uploads: src/uploads/upload-edits.service.ts, long, concurrency key: user $3
 -- parameters: upload_id, game_id, user_id
 SELECT f.* FROM games g LEFT JOIN LATERAL (
@@ -3463,10 +3463,6 @@ SELECT f.* FROM games g LEFT JOIN LATERAL (
     ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE f.game_id = g.id AND ($1::bigint IS NULL OR f.id = $1) ORDER BY f.position, f.id LIMIT 1000) f ON true
    WHERE g.id = $2 AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0)) ORDER BY f.position, f.id;
-
--- uploads_lock_game: src/uploads/upload-edits.service.ts, concurrency key: game $1
--- parameters: game_id, user_id
-SELECT g.id FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) FOR NO KEY UPDATE OF g;
 
 -- uploads_move: src/uploads/upload-edits.service.ts
 -- parameters: ids, game_id

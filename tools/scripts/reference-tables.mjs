@@ -55,7 +55,7 @@ export function limitsPage(page) {
   const [admission, front] = ['admission', 'request-gate'].map((name) => of(`platform/server/${name}`));
   const { MAX_BODY_BYTES, MAX_FORM_BYTES, MAX_FIELDS } = of('platform/input/body');
   const { MAX_SMALL_RECORDS, MAX_SMALL_BYTES } = of('operator/import/import-size');
-  const { QUEUES, MAX_WAIT_MS, MAX_BUFFERED_BYTES } = of('operator/import/import-limits');
+  const { QUEUES, SMALL_IMPORT_WAIT_MS, MAX_BUFFERED_BYTES } = of('operator/import/import-limits');
   const lists = of('platform/output/list-streams');
   const concurrency = of('platform/limits/concurrency-limit');
   const files = of('uploads/file-responses');
@@ -96,7 +96,7 @@ export function limitsPage(page) {
       ['wait before a request starts', seconds(admission.WAIT_TIMEOUT_MS)],
       ['files that one IP address downloads from a local folder at a time', number(files.FILES_EACH)],
       ['files that all clients download from a local folder at a time', 'a quarter of `MAX_CONNECTIONS`'],
-      ['wait before a download starts', seconds(files.MAX_WAIT_MS)],
+      ['wait before a download starts', seconds(concurrency.MAX_WAIT_MS)],
       [
         'minimum read rate of a long response',
         `${kib(admission.MIN_READ_BYTES)} in ${seconds(admission.READ_TIMEOUT_MS)}`,
@@ -182,7 +182,7 @@ ${limits(
     `${running} per process, and ${number(accepted - running)} waiting`,
     '503',
   ]),
-  ['wait of a small import', seconds(MAX_WAIT_MS), '503'],
+  ['wait of a small import', seconds(SMALL_IMPORT_WAIT_MS), '503'],
   ['buffered import data', `${kib(MAX_BUFFERED_BYTES)} per process`, '503'],
 )}
 

@@ -1,14 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Clock } from '../../platform/config/clock';
-import { LookupCache } from '../../platform/database/lookup-cache';
+import { CREDENTIAL_TTL_MS, LookupCache } from '../../platform/database/lookup-cache';
 import { ApiError } from '../../platform/errors/api-error';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import type { Credential, UnverifiedCredential } from '../access/credential';
 import type { ApiKeyUse } from './api-key-uses';
 
-// A revocation on another replica takes effect within a second, including the duration of a request.
-const TTL_MS = 700;
 const MAX_CACHED_CREDENTIALS = 50_000;
 // Longer than the TTL and the longest lookup, so that the cache then contains nothing that was read before
 // the revocation.
@@ -35,7 +33,7 @@ export class CredentialCache {
 
   constructor(clock: Clock, metrics: MetricsRegistry) {
     const cache = () =>
-      new LookupCache<CachedCredential>(clock, { max: MAX_CACHED_CREDENTIALS, ttl_ms: TTL_MS });
+      new LookupCache<CachedCredential>(clock, { max: MAX_CACHED_CREDENTIALS, ttl_ms: CREDENTIAL_TTL_MS });
     this.caches = { key: cache(), jwt: cache() };
     this.revoked = new LRUCache({
       max: MAX_REVOKED_CREDENTIALS,

@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { sha256 } from '../../auth/accounts/encryption';
 import { Settings } from '../../platform/config/settings';
+import { DAY_SECONDS } from '../../platform/formats/durations';
 import { Cookies } from './cookies';
 import { HOME, localPath } from './local-path';
 
 const AFTER_LINK = 'return_to';
-const DAY_SECONDS = 86_400;
 const SECRET_PATHS = 'secret_paths';
 const HOUR_SECONDS = 3600;
 /** The paths of pages whose URL contains a download key or the token of a link. */

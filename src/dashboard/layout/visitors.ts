@@ -5,11 +5,11 @@ import { forbidden } from '../../auth/access/errors';
 import { type Proof, SessionsService } from '../../auth/sign-in/sessions.service';
 import { SignInService } from '../../auth/sign-in/sign-in.service';
 import { randomToken } from '../../auth/accounts/encryption';
+import { DAY_SECONDS } from '../../platform/formats/durations';
 import { Cookies } from './cookies';
 import { Visitor } from './visitor';
 
 const TOKEN = /^[\w-]{43}$/;
-const DAY_SECONDS = 86_400;
 const SESSION = 'session';
 
 /** Identifies a browser by its cookie, or its user by the header of a trusted proxy. */

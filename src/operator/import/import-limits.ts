@@ -12,7 +12,7 @@ export const QUEUES = {
   large: { running: 1, accepted: 8 },
 };
 /** The maximum wait of a small import. */
-export const MAX_WAIT_MS = 5000;
+export const SMALL_IMPORT_WAIT_MS = 5000;
 /** Limit of buffered imports that may be small, from their first byte to their response. */
 export const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 /** Clients wait longer to retry a large import, because large imports run for longer. */
@@ -34,7 +34,8 @@ export class ImportLimits {
     signal: AbortSignal,
     work: () => Promise<Result>,
   ): Promise<Result> {
-    const waits = queue === 'small' ? AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)]) : signal;
+    const waits =
+      queue === 'small' ? AbortSignal.any([signal, AbortSignal.timeout(SMALL_IMPORT_WAIT_MS)]) : signal;
     return this.queues[queue].run(client, waits, work, RETRY_AFTER_SECONDS[queue]);
   }
 

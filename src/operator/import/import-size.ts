@@ -1,9 +1,9 @@
 import type { ImportQueue } from './import-records';
+import { NEWLINE } from './ndjson';
 
 export const MAX_SMALL_BYTES = 1024 * 1024;
 export const MAX_SMALL_RECORDS = 1000;
 
-const NEWLINE = 10;
 const SPACE = 32;
 
 /** Reads a stream until its size is known. The returned stream repeats what was read. */

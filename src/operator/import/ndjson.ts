@@ -7,7 +7,7 @@ export interface Line {
   problem?: string;
 }
 
-const NEWLINE = 10;
+export const NEWLINE = 10;
 const BYTE_ORDER_MARK = '\ufeff';
 
 /** The lines of a byte stream, a batch per chunk. Buffers at most one chunk and one line of `maxBytes`. */

@@ -2,7 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { IsNull, type Repository } from 'typeorm';
-import { LookupCache } from '../../platform/database/lookup-cache';
+import { CREDENTIAL_TTL_MS, LookupCache } from '../../platform/database/lookup-cache';
+import { MINUTE_MS } from '../../platform/formats/durations';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
@@ -16,10 +17,6 @@ import { ALL_PERMISSIONS, type OperatorPermission } from './operator-may';
 /** All live tokens are kept in memory. */
 export const MAX_LIVE = 100;
 const MAX_LISTED_TOKENS = 1000;
-// This time plus the duration of a request is less than a second, in which a revocation must take effect on
-// other replicas.
-const TTL_MS = 700;
-const MINUTE_MS = 60_000;
 
 interface LiveToken extends Operator {
   id: number;
@@ -65,7 +62,7 @@ export class OperatorTokensService {
     const { OPERATOR_TOKEN } = settings;
     this.setting = OPERATOR_TOKEN === undefined ? undefined : computeDigest(OPERATOR_TOKEN);
     this.peppers = listPeppers(settings);
-    this.live = new LookupCache(clock, { max: 1, ttl_ms: TTL_MS });
+    this.live = new LookupCache(clock, { max: 1, ttl_ms: CREDENTIAL_TTL_MS });
   }
 
   async exist(): Promise<boolean> {

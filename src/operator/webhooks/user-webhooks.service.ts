@@ -6,7 +6,7 @@ import type { Subject } from '../../events/event-type';
 import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { ConcurrencyLimit, type LimitedClient } from '../../platform/limits/concurrency-limit';
+import { ConcurrencyLimit, type LimitedClient, MAX_WAIT_MS } from '../../platform/limits/concurrency-limit';
 import { isSubscribed } from '../../games/game-events';
 import { type Outcome, WebhookAttempts } from './webhook-attempts.service';
 import type { WebhookAttempt } from './webhook-attempt.entity';
@@ -16,8 +16,6 @@ import { WEBHOOK_COLUMNS } from './webhooks.service';
 
 /** Maximum number of games in the form for a webhook. */
 const MAX_LISTED_GAMES = 500;
-/** How long a message waits for others of the same client. */
-const MAX_WAIT_MS = 1500;
 
 export interface OwnWebhook extends Omit<Webhook, 'secret'> {
   /** The title of its only game; null for all games, or one that the user can no longer edit. */

@@ -1,6 +1,9 @@
 import { Clock } from '../config/clock';
 import { serviceUnavailable } from '../errors/api-error';
 
+/** How long work may wait for a limit during a request: less than the deadline of the response. */
+export const MAX_WAIT_MS = 1500;
+
 /** Work that a client has requested. */
 export interface Work {
   readonly client: LimitedClient;

@@ -5,13 +5,13 @@ import { Clock } from '../config/clock';
 import { type RateLimits, parseRateLimits } from '../config/rate-limits';
 import { Settings } from '../config/settings';
 import { MetricsRegistry } from '../observability/metrics-registry';
+import { MINUTE_MS } from '../formats/durations';
 import { ObservabilityModule } from '../observability/observability.module';
 import { MemoryStorage } from './memory-storage';
 import { hasOwnLimit } from './rate-limits.decorators';
 import { RateLimitsService } from './rate-limits.service';
 import { RedisStorage } from './redis-storage';
 
-const MINUTE_MS = 60_000;
 const OTHERS = ['misses', 'address-networks', 'misses-networks', 'sign-in-networks', 'stored-responses'];
 
 const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions => ({

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { isOver, WebResponse } from './response';
-import { ConcurrencyLimit } from '../limits/concurrency-limit';
+import { ConcurrencyLimit, MAX_WAIT_MS } from '../limits/concurrency-limit';
 
 /** The rows of a list; a long list is sent in slices. */
 export type RowsOrSlices<Row> = Row[] | AsyncIterable<Row[]>;
@@ -13,8 +13,6 @@ export const SLICE_BYTES = 256 * 1024;
 
 // Each running long list has one slice in memory.
 export const LONG_LISTS = { accepted: 64, running: 32, each: 4 };
-// Less than the deadline of the request.
-const MAX_WAIT_MS = 1500;
 
 /** Sends lists of any length. */
 @Injectable()

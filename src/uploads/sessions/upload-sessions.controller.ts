@@ -5,7 +5,7 @@ import { Public } from '../../auth/access/access';
 import { Params } from '../../platform/input/params.decorator';
 import { StreamedBody } from '../../platform/input/body.guard';
 import { NonEmptyText } from '../../platform/input/parameters';
-import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
+import { ConcurrencyLimit, MAX_WAIT_MS } from '../../platform/limits/concurrency-limit';
 import { RequestCost } from '../../platform/limits/rate-limits.decorators';
 import { WebResponse } from '../../platform/output/response';
 import { readContentRange } from './content-range';
@@ -14,8 +14,6 @@ import { isComplete, type Session, UploadSessions } from './upload-sessions.serv
 
 /** Maximum number of parts that a process receives at the same time, in total and from one IP address. */
 const RECEIVED = { accepted: 100, running: 32, each: 8 };
-// A part must start before the deadline of the request.
-const MAX_WAIT_MS = 1500;
 const RETRY_AFTER_SECONDS = 5;
 
 class SessionRequest {

@@ -9,8 +9,6 @@ import type { Clock } from '../../platform/config/clock';
 import type { Settings } from '../../platform/config/settings';
 import { FileStorage, requireLength } from './file-storage';
 
-const CHUNK_BYTES = 64 * 1024;
-
 const TOKEN = /^([0-9a-z]{1,9})\.([\w-]{1,5000})\.([\w-]{43})$/;
 
 type FolderSettings = Pick<Settings, 'FILES_DIR' | 'FILES_URL_SECONDS' | 'API_KEY_PEPPER'>;
@@ -90,7 +88,7 @@ export class FolderStorage extends FileStorage {
     if (start === end) return;
     const file = await this.find(key);
     if (!file) throw new Error(`The folder has no file ${key}.`);
-    const options = { start, end: end - 1, highWaterMark: CHUNK_BYTES };
+    const options = { start, end: end - 1 };
     yield* requireLength(createReadStream(join(file.root, file.path), options), end - start);
   }
 

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { crc32, inflateRawSync } from 'node:zlib';
+import { constants, crc32, inflateRawSync } from 'node:zlib';
 import { Entry as ZipEntry, fromRandomAccessReaderPromise, type ZipFile } from 'yauzl';
 import { BuildFileError } from '../pwr/build-file-error';
 import { MAX_CONTAINER_BYTES } from '../pwr/container';
@@ -22,8 +22,6 @@ const MAX_TARGET_BYTES = 1024;
 const STORED = 0;
 /** A file up to this size is decompressed in one piece, which is faster than a stream. */
 const MAX_PIECE_BYTES = 64 * 1024;
-/** The smallest chunk size that zlib accepts. */
-const MIN_CHUNK_BYTES = 64;
 
 /** The entries and files of a zip archive of any origin, as launchers read them. Close it at the end. */
 export interface ZipArchive {
@@ -196,7 +194,7 @@ async function readPiece(zip: ZipFile, reader: ArchiveReader, entry: ZipEntry): 
       : inflateRawSync(stored, {
           maxOutputLength: Math.max(1, size),
           // Otherwise, each small file would occupy 16 KiB until the next garbage collection.
-          chunkSize: Math.max(MIN_CHUNK_BYTES, size),
+          chunkSize: Math.max(constants.Z_MIN_CHUNK, size),
         });
   if (bytes.length !== size) throw new Error(`${bytes.length} bytes instead of ${size}`);
   return bytes;

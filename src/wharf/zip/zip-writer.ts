@@ -1,5 +1,5 @@
 import { pipeline, Readable } from 'node:stream';
-import { crc32, createDeflateRaw, deflateRawSync } from 'node:zlib';
+import { constants, crc32, createDeflateRaw, deflateRawSync } from 'node:zlib';
 import type { Container } from '../pwr/entries';
 import type { Bytes } from '../pwr/message-reader';
 import type { NewFile } from '../pwr/patch';
@@ -26,8 +26,6 @@ const MAX_UNIX_SECONDS = 0x7fffffff;
 /** A file up to this size is compressed in one piece, which is faster than a stream. */
 const MAX_PIECE_BYTES = 64 * 1024;
 const CHUNK_BYTES = 64 * 1024;
-/** The smallest chunk size that zlib accepts. */
-const MIN_CHUNK_BYTES = 64;
 
 interface Source {
   path: string;
@@ -114,7 +112,7 @@ async function* entryPieces(
   }
   const bytes = Buffer.isBuffer(content) ? content : await joined(content);
   // Otherwise, each small file would occupy 16 KiB until the next garbage collection.
-  const chunkSize = bytes.length + MIN_CHUNK_BYTES;
+  const chunkSize = bytes.length + constants.Z_MIN_CHUNK;
   const stored = entry.method === DEFLATED ? deflateRawSync(bytes, { chunkSize }) : bytes;
   Object.assign(entry, { crc: crc32(bytes), storedBytes: stored.length, bytes: bytes.length });
   yield localHeader(entry, mtime);
