@@ -12,7 +12,7 @@ import type { CollectionRow } from './collection.row';
 import { fitsHtmlLimit, isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } from './html';
 import { htmlThread } from './html-thread';
 
-export const MAX_TITLE_CHARACTERS = 60;
+export const MAX_COLLECTION_TITLE_CHARACTERS = 60;
 
 // Longer texts may take twenty milliseconds, and are sanitized in another thread.
 const SHORT_HTML_CHARACTERS = 2000;
@@ -30,7 +30,7 @@ const requireFit = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLon
 const tooLong = () => new InvalidValue(`must be at most ${MAX_HTML_CHARACTERS} characters`);
 
 const CollectionTitle = (...options: Parameters<typeof Title>) =>
-  applyDecorators(Title(...options), MaxCharacters(MAX_TITLE_CHARACTERS));
+  applyDecorators(Title(...options), MaxCharacters(MAX_COLLECTION_TITLE_CHARACTERS));
 
 const Layout = (...options: Parameters<typeof Text>) =>
   applyDecorators(Text(...options), OneOf(COLLECTION_LAYOUTS));
@@ -97,7 +97,7 @@ export class CollectionResponse {
 
   @ApiProperty({
     example: 'Games for a train ride',
-    maxLength: MAX_TITLE_CHARACTERS,
+    maxLength: MAX_COLLECTION_TITLE_CHARACTERS,
     description: 'Title of the collection',
   })
   title: string;

@@ -11,8 +11,8 @@ interface Job {
 // One text is sanitized while up to a hundred others wait.
 const MAX_ACCEPTED = 101;
 // Limits the wait and the sanitizing separately. Together they take less than the deadline of a request.
-const TIMEOUT_MS = 1000;
-const IDLE_TIMEOUT_MS = 30_000;
+const SANITIZE_TIMEOUT_MS = 1000;
+const THREAD_IDLE_TIMEOUT_MS = 30_000;
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
 /**
@@ -26,7 +26,7 @@ export class HtmlThread implements OnApplicationShutdown {
   private running: Job | undefined;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly timeout = TIMEOUT_MS) {}
+  constructor(private readonly timeout = SANITIZE_TIMEOUT_MS) {}
 
   sanitize(html: string): Promise<string | null> {
     return this.limit.run(this.limit.anyone, AbortSignal.timeout(this.timeout), () => this.onThread(html));
@@ -65,7 +65,7 @@ export class HtmlThread implements OnApplicationShutdown {
       if (worker !== this.worker) return;
       this.running?.resolve(clean);
       this.running = undefined;
-      this.endAfter(IDLE_TIMEOUT_MS);
+      this.endAfter(THREAD_IDLE_TIMEOUT_MS);
     });
     worker.on('error', ({ message }: Error) => this.log.warn(`HTML could not be sanitized: ${message}`));
     worker.on('exit', () => {

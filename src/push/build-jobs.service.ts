@@ -26,11 +26,11 @@ import { BuildQueue, type Claim, MAX_BUILD_ATTEMPTS } from './build-queue.servic
 import { BuildMetrics } from './build-metrics';
 import { processBuild, type ProcessedBuild } from './build-thread';
 
-const POLL_INTERVAL_MS = 5000;
-const SWEEP_INTERVAL_MS = 50_000;
+const JOB_POLL_INTERVAL_MS = 5000;
+const UNFINISHED_BUILDS_INTERVAL_MS = 50_000;
 const RENEW_INTERVAL_MS = 15_000;
 /** The wait after a failed attempt, multiplied by the number of attempts. */
-const RETRY_MS = 10_000;
+const JOB_RETRY_MS = 10_000;
 
 interface JobRow {
   id: number;
@@ -129,7 +129,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /** Fails builds that aren't complete in time, and those whose processes were killed too often. */
-  @Interval('unfinished builds', staggered(SWEEP_INTERVAL_MS))
+  @Interval('unfinished builds', staggered(UNFINISHED_BUILDS_INTERVAL_MS))
   async sweep(): Promise<void> {
     const now = new Date(this.clock.now());
     for (const { id } of await this.database.rows(LATE, { now })) await this.failures.fail(id, LATE_MESSAGE);
@@ -155,7 +155,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
         this.waiting.delete(resume);
         resolve();
       };
-      const timer = setTimeout(resume, POLL_INTERVAL_MS).unref();
+      const timer = setTimeout(resume, JOB_POLL_INTERVAL_MS).unref();
       this.waiting.add(resume);
     });
   }
@@ -268,7 +268,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     this.metrics.ended(attempt >= MAX_BUILD_ATTEMPTS ? 'failed' : 'retried', milliseconds);
     if (attempt >= MAX_BUILD_ATTEMPTS)
       await this.failures.fail(build_id, GIVEN_UP_MESSAGE, (db) => this.queue.hasLease(claim, db));
-    else await this.queue.release(claim, attempt * RETRY_MS, { isCounted: true });
+    else await this.queue.release(claim, attempt * JOB_RETRY_MS, { isCounted: true });
   }
 
   private async renew(claim: Claim, lost: AbortController): Promise<void> {

@@ -6,7 +6,7 @@ import { Database } from '../platform/database/database';
 import { statement } from '../platform/database/statement';
 
 /** After this time, another process takes the job of a process that was killed. */
-const LEASE_MS = 60_000;
+const JOB_LEASE_MS = 60_000;
 export const MAX_BUILD_ATTEMPTS = 3;
 
 /** Maximum number of recently served owners to track. */
@@ -75,7 +75,7 @@ export class BuildQueue {
     const claimed = await this.database.row(CLAIM_JOB, {
       now: this.after(0),
       lease,
-      leased_until: this.after(LEASE_MS),
+      leased_until: this.after(JOB_LEASE_MS),
       served: this.served,
     });
     if (!claimed) return undefined;
@@ -87,7 +87,7 @@ export class BuildQueue {
   /** Returns false if another process has taken the job over. */
   async renew({ build_id, lease }: Claim): Promise<boolean> {
     return (
-      (await this.database.row(RENEW_JOB, { build_id, lease, leased_until: this.after(LEASE_MS) })) !==
+      (await this.database.row(RENEW_JOB, { build_id, lease, leased_until: this.after(JOB_LEASE_MS) })) !==
       undefined
     );
   }

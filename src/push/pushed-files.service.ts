@@ -63,7 +63,7 @@ const CREATE_FILE = statement<{ id: number }>(
    RETURNING id`,
 );
 
-const LOCK_BUILD = statement(
+const LOCK_PUSHED_BUILD = statement(
   'lock_pushed_build',
   'SELECT id FROM builds WHERE id = $build_id FOR NO KEY UPDATE',
 );
@@ -171,7 +171,7 @@ export class PushedFilesService {
       if ((await this.uploadedSize(file, manager)) !== size) throw badRequest('size differs from the uploaded file');
       await this.database.execute(
         [
-          bind(LOCK_BUILD, { build_id }),
+          bind(LOCK_PUSHED_BUILD, { build_id }),
           bind(FINISH_FILE, { file_id, size }),
           bind(START_PROCESSING, { build_id }),
         ],

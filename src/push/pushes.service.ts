@@ -22,7 +22,7 @@ import {
   type PushedBuildRow,
 } from './push.dto';
 
-const LIFETIME_MS = 24 * 3600 * 1000;
+const PUSH_LIFETIME_MS = 24 * 3600 * 1000;
 /** Limit for builds of one owner's games that are started or processed. */
 export const MAX_UNFINISHED = 50;
 
@@ -117,7 +117,7 @@ export class PushesService {
     const game_id = await this.channels.game({ target: request.target }, credential);
     const { channel, user_version, hidden = false, source, metadata, launch_analysis } = request;
     const { FILES_MAX_BYTES: max_bytes } = this.settings;
-    const expires_at = new Date(this.clock.now() + LIFETIME_MS);
+    const expires_at = new Date(this.clock.now() + PUSH_LIFETIME_MS);
     return this.idempotency.once(key, request, (manager) =>
       this.database.transaction(
         async (db) => {

@@ -10,8 +10,8 @@ import type { FoundFile } from './storage/folder-storage';
 /** The files that one IP address can download at the same time. A download tool opens up to 16 connections. */
 export const FILES_EACH = 32;
 // A response has one chunk in memory, and about as much in the socket.
-const CHUNK_BYTES = 16 * 1024;
-const RETRY_AFTER_SECONDS = 5;
+const RESPONSE_CHUNK_BYTES = 16 * 1024;
+const DOWNLOAD_RETRY_SECONDS = 5;
 
 type FindFile = () => Promise<FoundFile | undefined>;
 
@@ -56,7 +56,7 @@ export class FileResponses {
     await previous;
     const signal = AbortSignal.timeout(MAX_WAIT_MS);
     const sent = () => Promise.race([closed, sendFile(res, find, filename)]);
-    await this.limit.run(inFlight.client, signal, sent, RETRY_AFTER_SECONDS);
+    await this.limit.run(inFlight.client, signal, sent, DOWNLOAD_RETRY_SECONDS);
   }
 }
 
@@ -77,7 +77,12 @@ async function sendFile(res: Response, find: FindFile, filename: string): Promis
   // The type of the file isn't sent: as a script, it would run in the origin of the account pages.
   res.type('application/octet-stream').setHeader('Content-Disposition', attachment(filename));
   res.setHeader('ETag', etag);
-  const options = { root, dotfiles: 'allow', cacheControl: false, highWaterMark: CHUNK_BYTES } as const;
+  const options = {
+    root,
+    dotfiles: 'allow',
+    cacheControl: false,
+    highWaterMark: RESPONSE_CHUNK_BYTES,
+  } as const;
   await new Promise<never>((_, reject) => {
     res.sendFile(path, options, (error?: SendError) => {
       if (error && !res.headersSent) reject(toApiError(error));

@@ -19,7 +19,7 @@ import { UnusedFiles } from './unused-files.service';
 import { Upload } from './upload.entity';
 import { LOCK_EDITED_GAME, UploadEditsService } from './upload-edits.service';
 
-const LEASE_MS = 60_000;
+const STORING_LEASE_MS = 60_000;
 /** Maximum number of files that a process stores at the same time, in total and for one seller. */
 const STORING = { accepted: Infinity, running: 2, each: 1 };
 
@@ -62,7 +62,7 @@ export const PENDING_UPLOADS = longRead<PendingUpload>(
 /** Only one of two requests gets the file to store. A process that was killed loses it when its lease ends. */
 const CLAIM_UPLOAD = statement<FileUpload>(
   'claim_file_upload',
-  `UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $now::timestamptz + interval '${LEASE_MS} ms'
+  `UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $now::timestamptz + interval '${STORING_LEASE_MS} ms'
    WHERE id = $id AND game_id = $game_id
      AND (state IN ('receiving', 'failed') OR (state = 'storing' AND (leased_until < $now) IS NOT FALSE))
    RETURNING *`,
@@ -70,7 +70,7 @@ const CLAIM_UPLOAD = statement<FileUpload>(
 
 const RENEW_UPLOAD = statement(
   'renew_file_upload',
-  `UPDATE file_uploads SET leased_until = $now::timestamptz + interval '${LEASE_MS} ms' WHERE id = $id AND state = 'storing'`,
+  `UPDATE file_uploads SET leased_until = $now::timestamptz + interval '${STORING_LEASE_MS} ms' WHERE id = $id AND state = 'storing'`,
 );
 
 const RELEASE_UPLOAD = statement(
@@ -214,7 +214,7 @@ export class FileUploadsService implements OnApplicationShutdown {
   private async store(file: FileUpload, editor: Editor): Promise<void> {
     const { id } = file;
     const renew = () => void this.database.rows(RENEW_UPLOAD, { id, now: this.now }).catch(() => undefined);
-    const timer = setInterval(renew, LEASE_MS / 3).unref();
+    const timer = setInterval(renew, STORING_LEASE_MS / 3).unref();
     try {
       await this.afterPrevious(editor.user_id, () => this.storeFile(file, editor));
     } catch (error) {

@@ -7,12 +7,12 @@ import { longRead, statement } from '../platform/database/statement';
 import { FileStorage } from './storage/file-storage';
 import { NoStorage } from './storage/no-storage';
 
-const SWEEP_INTERVAL_MS = 50_000;
+const UNUSED_FILES_INTERVAL_MS = 50_000;
 const FILES_PER_SLICE = 100;
 /** A file that isn't recorded within this time after it was announced is deleted. */
 const ANNOUNCED_MS = 24 * 3600 * 1000;
 /** The wait after a file couldn't be deleted, so that it doesn't keep the others from being deleted. */
-const RETRY_MS = 10 * 60_000;
+const DELETION_RETRY_MS = 10 * 60_000;
 
 /** The files with these keys are deleted at `$due_at`. */
 const RECORD_UNUSED = statement<{ file_key: string }>(
@@ -97,7 +97,7 @@ export class UnusedFiles implements OnApplicationShutdown {
   }
 
   /** Deletes due files in the background. */
-  @Interval('unused files', staggered(SWEEP_INTERVAL_MS))
+  @Interval('unused files', staggered(UNUSED_FILES_INTERVAL_MS))
   wake(): void {
     this.sweeps++;
     this.running = this.running.then(() => (--this.sweeps === 0 ? this.deleteDue() : undefined));
@@ -132,7 +132,10 @@ export class UnusedFiles implements OnApplicationShutdown {
     try {
       await this.storage.delete(file_key);
     } catch (error) {
-      await this.database.rows(POSTPONE_FILE, { file_key, due_at: new Date(this.clock.now() + RETRY_MS) });
+      await this.database.rows(POSTPONE_FILE, {
+        file_key,
+        due_at: new Date(this.clock.now() + DELETION_RETRY_MS),
+      });
       throw error;
     }
   }

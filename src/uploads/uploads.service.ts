@@ -30,7 +30,7 @@ const MAX_UPLOADS = 1000;
 /** Maximum number of uploads of a game that a small read returns. */
 const MAX_SHORT = 50;
 /** Maximum number of files of a game on the page that lists a player's games. */
-export const MAX_SHOWN = 30;
+export const MAX_SHOWN_FILES = 30;
 const MAX_BUILDS = 200;
 
 const listed = (max: number, isSeen = '(access.edits OR NOT f.hidden)') =>
@@ -51,7 +51,7 @@ const MANY_UPLOADS = longRead<ListedRow>('many_uploads', selectUploads(MAX_UPLOA
 const UPLOADS_OF_GAMES = longRead<AccessRow & FlatUploadRow>(
   'uploads_of_games',
   `SELECT ${ACCESS_COLUMNS}, f.*
-   FROM games g ${JOIN_ACCESS} JOIN LATERAL (${listed(MAX_SHOWN + 1)}) f ON true
+   FROM games g ${JOIN_ACCESS} JOIN LATERAL (${listed(MAX_SHOWN_FILES + 1)}) f ON true
    WHERE g.id = ANY ($game_ids::bigint[]) AND ${MAY_SEE} ORDER BY f.position, f.id`,
   'user $user_id',
 );
@@ -128,7 +128,7 @@ export class UploadsService {
     );
   }
 
-  /** The first uploads of each game that the user can download: one more than MAX_SHOWN if there are more. */
+  /** The first uploads of each game that the user can download: one more than MAX_SHOWN_FILES if there are more. */
   async ofGames(game_ids: number[], user: Downloader): Promise<UploadRow[]> {
     const values = { game_ids, ...accessValues(user) };
     const rows = await this.database.rows(UPLOADS_OF_GAMES, values);

@@ -2,7 +2,7 @@ import { mkdir, readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Container } from '../../src/wharf/pwr/entries';
 import { BuildJobs } from '../../src/push/build-jobs.service';
-import { EMPTY } from '../../src/wharf/pwr/container';
+import { EMPTY_CONTAINER } from '../../src/wharf/pwr/container';
 import { writeSignature } from '../../src/wharf/pwr/signature';
 import { UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
 import { metric } from '../support/metric';
@@ -35,7 +35,7 @@ async function encodeBuildFiles(
   container: Container,
   contents: Buffer[],
   operations?: Operation[][],
-  parent: Container = EMPTY,
+  parent: Container = EMPTY_CONTAINER,
 ) {
   return {
     patch: await encodePatch(parent, container, operations ?? contents.map((data) => [{ data }])),
@@ -46,7 +46,7 @@ async function encodeBuildFiles(
 /** Each text has the same length, so that a parent has the same entries. */
 const small = (text: string, hasParent = false) => {
   const [container, contents] = singleFile('game.txt', Buffer.from(text));
-  return encodeBuildFiles(container, contents, undefined, hasParent ? container : EMPTY);
+  return encodeBuildFiles(container, contents, undefined, hasParent ? container : EMPTY_CONTAINER);
 };
 
 test('channels are created with platforms from their name; builds count up', async () => {

@@ -17,7 +17,7 @@ import { SaleRequest } from '../../src/purchases/sales/sale.dto';
 import { SalesService } from '../../src/purchases/sales/sales.service';
 import { isPublicAddress } from '../../src/operator/webhooks/public-address';
 import { MAX_PENDING, WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
-import { TIMEOUT_MS } from '../../src/operator/webhooks/send';
+import { DELIVERY_TIMEOUT_MS } from '../../src/operator/webhooks/send';
 import { addCommands } from '../../src/commands/program';
 import { Webhook } from '../../src/operator/webhooks/webhook.entity';
 import { metric } from '../support/metric';
@@ -482,7 +482,7 @@ test('retries a delivery that times out', async () => {
   const hanging = await added(() => undefined);
   await sold();
   await hanging.received(1);
-  expect(timeouts.mock.calls).toEqual([[TIMEOUT_MS]]);
+  expect(timeouts.mock.calls).toEqual([[DELIVERY_TIMEOUT_MS]]);
   timeouts.mockRestore();
   timeout.abort();
   await until(async () => (await webhooks('list'))[1]!.includes(' timeout '));

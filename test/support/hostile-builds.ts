@@ -1,5 +1,5 @@
 import { brotliCompressSync, constants } from 'node:zlib';
-import { EMPTY, encodeContainer } from '../../src/wharf/pwr/container';
+import { EMPTY_CONTAINER, encodeContainer } from '../../src/wharf/pwr/container';
 import type { Container } from '../../src/wharf/pwr/entries';
 import { PATCH_MAGIC, SIGNATURE_MAGIC } from '../../src/wharf/pwr/message-reader';
 import { delimited, encodeField, encodeMessageField, encodeVarint } from '../../src/wharf/pwr/protobuf';
@@ -19,7 +19,7 @@ const rawFile = (magic: number, content: Buffer): Buffer => {
 export const rawSignature = (...messages: Buffer[]) => rawFile(SIGNATURE_MAGIC, Buffer.concat(messages));
 export const rawPatch = (...messages: Buffer[]) => rawFile(PATCH_MAGIC, Buffer.concat(messages));
 
-const containing = (entries: Partial<Container>): Container => ({ ...EMPTY, ...entries });
+const containing = (entries: Partial<Container>): Container => ({ ...EMPTY_CONTAINER, ...entries });
 const file = (path: string, size = 0) => ({ path, mode: 0o644, size });
 const link = (path: string, target: string) => ({ path, mode: 0o777, target });
 const GAME = delimited(encodeContainer(containing({ files: [file('game', 1000)] })));
@@ -31,7 +31,7 @@ function withEntries(entries: Partial<Container>) {
   const hashes = Buffer.concat((entries.files ?? []).map(() => HASH));
   return {
     signature: rawSignature(container, hashes),
-    patch: rawPatch(delimited(encodeContainer(EMPTY)), container),
+    patch: rawPatch(delimited(encodeContainer(EMPTY_CONTAINER)), container),
   };
 }
 
@@ -40,7 +40,7 @@ function withOperations(...operations: (Operation | Buffer)[]) {
   const encoded = operations.map((one) => delimited(Buffer.isBuffer(one) ? one : encodeOperation(one)));
   return {
     signature: rawSignature(GAME, HASH),
-    patch: rawPatch(delimited(encodeContainer(EMPTY)), GAME, delimited(), ...encoded),
+    patch: rawPatch(delimited(encodeContainer(EMPTY_CONTAINER)), GAME, delimited(), ...encoded),
   };
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { BLOCK_BYTES, EMPTY, encodeContainer, entriesIn } from '../../src/wharf/pwr/container';
+import { BLOCK_BYTES, EMPTY_CONTAINER, encodeContainer, entriesIn } from '../../src/wharf/pwr/container';
 import type { Container } from '../../src/wharf/pwr/entries';
 import { type Bytes, encodeFile, PATCH_MAGIC } from '../../src/wharf/pwr/message-reader';
 import { applyPatch, type Parent } from '../../src/wharf/pwr/patch';
@@ -36,7 +36,7 @@ export interface Tree {
   contents: Buffer[];
 }
 
-export const NO_TREE: Tree = { container: EMPTY, contents: [] };
+export const NO_TREE: Tree = { container: EMPTY_CONTAINER, contents: [] };
 
 export const createTree = (files: Record<string, Buffer>): Tree => ({
   container: {
@@ -74,7 +74,7 @@ export async function fileToPush(path: string, content: Buffer) {
     data: content.subarray(i * MESSAGE_BYTES, (i + 1) * MESSAGE_BYTES),
   }));
   return {
-    patch: await encodePatch(EMPTY, container, [pieces]),
+    patch: await encodePatch(EMPTY_CONTAINER, container, [pieces]),
     signature: await joined(writeSignature(container, () => chunked(content, MESSAGE_BYTES))),
   };
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openPromise } from 'yauzl';
-import { BLOCK_BYTES, EMPTY } from '../../src/wharf/pwr/container';
+import { BLOCK_BYTES, EMPTY_CONTAINER } from '../../src/wharf/pwr/container';
 import type { Container } from '../../src/wharf/pwr/entries';
 import type { NewFile } from '../../src/wharf/pwr/patch';
 import { openZip } from '../../src/wharf/zip/zip-archive';
@@ -61,7 +61,7 @@ test('a zip archive has the entries of the build', async () => {
 
 test('more entries than 16 bits can count are listed', async () => {
   const folders = Array.from({ length: 0x10000 }, (_, i) => ({ path: `${i}`, mode: 0o755 }));
-  await write({ ...EMPTY, folders });
+  await write({ ...EMPTY_CONTAINER, folders });
   const zip = await openZip(archive, 1e9);
   const paths = zip.container.folders.map(({ path }) => path).join();
   expect(paths === folders.map(({ path }) => path).join()).toBe(true);

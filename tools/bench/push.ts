@@ -23,7 +23,7 @@ import { parseArgs } from 'node:util';
 import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { migrate } from '../../src/platform/database/migrate';
-import { BLOCK_BYTES, EMPTY, encodeContainer } from '../../src/wharf/pwr/container';
+import { BLOCK_BYTES, EMPTY_CONTAINER, encodeContainer } from '../../src/wharf/pwr/container';
 import type { Container } from '../../src/wharf/pwr/entries';
 import { encodeFile, PATCH_MAGIC } from '../../src/wharf/pwr/message-reader';
 import { delimited, encodeField } from '../../src/wharf/pwr/protobuf';
@@ -102,7 +102,7 @@ function* generateOperations(file: number, push: number): Generator<Operation> {
 }
 
 async function* generatePatch(push: number): AsyncGenerator<Buffer> {
-  yield delimited(encodeContainer(push === 1 ? EMPTY : container));
+  yield delimited(encodeContainer(push === 1 ? EMPTY_CONTAINER : container));
   yield delimited(encodeContainer(container));
   for (const file of container.files.keys()) {
     yield delimited(encodeField(16, file));

@@ -130,7 +130,11 @@ ${limits(
 ## Texts and lists
 
 ${limits(
-  ['title of a collection', `${of('collections/collection.dto').MAX_TITLE_CHARACTERS} characters`, '400'],
+  [
+    'title of a collection',
+    `${of('collections/collection.dto').MAX_COLLECTION_TITLE_CHARACTERS} characters`,
+    '400',
+  ],
   ['description or blurb after sanitization', `${number(MAX_HTML_CHARACTERS)} characters`, '400'],
   ['collections per user', number(of('collections/collections.service').MAX_COLLECTIONS), '400'],
   ['games per user, except imported ones', number(of('games/editing/game-edits.service').MAX_GAMES), '400'],
@@ -199,7 +203,7 @@ ${limits(
     'the oldest is deleted',
   ],
   ['concurrent messages to one webhook', `${deliveries.MAX_AT_ONCE} per process`, 'waits'],
-  ['time to respond', seconds(of('operator/webhooks/send').TIMEOUT_MS), 'sent again'],
+  ['time to respond', seconds(of('operator/webhooks/send').DELIVERY_TIMEOUT_MS), 'sent again'],
   ['retry period of a message', `${deliveries.MAX_AGE_SECONDS / 86_400} days`, 'given up'],
   ['pending messages per webhook', number(deliveries.MAX_PENDING), 'the oldest is dropped'],
 )}

@@ -14,7 +14,7 @@ import type { ProviderAccount } from './identity-provider';
 
 /** The limit for one user. */
 const MAX_IDENTITIES = 10;
-const MAX_LABEL_CHARACTERS = 200;
+const MAX_IDENTITY_LABEL_CHARACTERS = 200;
 const MAX_NAME_CHARACTERS = 40;
 const NAME_ATTEMPTS = 20;
 
@@ -136,7 +136,8 @@ async function insert(
   account: Omit<ProviderAccount, 'id_token'>,
 ): Promise<number> {
   const { issuer, subject, username, verified_email } = account;
-  const label = [...(username ?? verified_email ?? '')].slice(0, MAX_LABEL_CHARACTERS).join('') || null;
+  const label =
+    [...(username ?? verified_email ?? '')].slice(0, MAX_IDENTITY_LABEL_CHARACTERS).join('') || null;
   const { identifiers } = await db.insert(Identity, {
     issuer,
     subject,

@@ -13,9 +13,14 @@ import { User } from '../accounts/user.entity';
 import { sha256, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
 import { Session } from './session.entity';
 
-const USER_COLUMNS = ['id', 'username', 'display_name', 'developer'] as const satisfies (keyof User)[];
+const SIGNED_IN_USER_COLUMNS = [
+  'id',
+  'username',
+  'display_name',
+  'developer',
+] as const satisfies (keyof User)[];
 
-export interface SignedInUser extends Pick<User, (typeof USER_COLUMNS)[number]> {
+export interface SignedInUser extends Pick<User, (typeof SIGNED_IN_USER_COLUMNS)[number]> {
   /** Whether the user can edit any games. */
   canEditGames: boolean;
 }
@@ -89,7 +94,7 @@ export class SessionsService {
       .createQueryBuilder('s')
       .innerJoin('s.user', 'u')
       .select([
-        ...USER_COLUMNS.map((column) => `u.${column} AS ${column}`),
+        ...SIGNED_IN_USER_COLUMNS.map((column) => `u.${column} AS ${column}`),
         `s.seen_at < now() - interval '1 minute' AS stale`,
         `${CAN_EDIT_GAMES} AS "canEditGames"`,
       ])

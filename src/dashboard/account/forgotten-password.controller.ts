@@ -18,7 +18,7 @@ import { signInElsewherePage } from '../sign-in/sign-in.page';
 import { contactPage, sentPage } from './sent.page';
 
 export const FORGOTTEN_PASSWORD_PATH = '/forgot-password';
-const MAX_NAME = 320;
+const MAX_NAME_OR_EMAIL = 320;
 
 @Pages()
 @Public()
@@ -57,7 +57,7 @@ export class ForgottenPasswordController {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
     const return_to = this.returnPath.read(req, form.text('return_to'));
     const name = (form.text('username') ?? '').trim();
-    if (name === '' || name.length > MAX_NAME || !isStorable(name))
+    if (name === '' || name.length > MAX_NAME_OR_EMAIL || !isStorable(name))
       return formPage(visitor, return_to, { status: 400, problem: 'Enter your username or email address.' });
     if (!(await this.requests.areSent())) return this.contact();
     this.returnPath.store(res, return_to);
@@ -93,7 +93,7 @@ const formPage = (visitor: Visitor, return_to: string, { problem, ...response }:
           label: 'Username or verified email address',
           ...AS_TYPED,
           autocomplete: 'username',
-          maxlength: MAX_NAME,
+          maxlength: MAX_NAME_OR_EMAIL,
           autofocus: true,
         })}`,
     )}`,

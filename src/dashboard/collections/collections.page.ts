@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { MAX_TITLE_CHARACTERS } from '../../collections/collection.dto';
+import { MAX_COLLECTION_TITLE_CHARACTERS } from '../../collections/collection.dto';
 import {
   type CollectedGame,
   type EditableCollection,
@@ -201,7 +201,7 @@ export class CollectionsPage {
               label: 'Title of a new collection',
               value: draft.title,
               problem,
-              maxlength: MAX_TITLE_CHARACTERS,
+              maxlength: MAX_COLLECTION_TITLE_CHARACTERS,
             })}`,
         )}
         ${collections.length > PER_PAGE && html`<p class="muted">Only your ${PER_PAGE} most recently changed collections are listed.</p>`}`,
@@ -276,7 +276,7 @@ export class CollectionsPage {
 }
 
 const draftFields = ({ title, isPrivate, isOnProfile }: CollectionDraft, problem: string | undefined): Html =>
-  html`${field({ id: 'title', label: 'Title', value: title, problem, required: true, maxlength: MAX_TITLE_CHARACTERS })}
+  html`${field({ id: 'title', label: 'Title', value: title, problem, required: true, maxlength: MAX_COLLECTION_TITLE_CHARACTERS })}
   ${checkbox('private', isPrivate, html`Private: only people who can edit it see it`)}
   ${checkbox('on_profile', isOnProfile, html`Show on my profile`)}`;
 

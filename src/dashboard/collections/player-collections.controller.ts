@@ -1,7 +1,7 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
 import { CollectionGamesService } from '../../collections/collection-games.service';
-import { MAX_TITLE_CHARACTERS } from '../../collections/collection.dto';
+import { MAX_COLLECTION_TITLE_CHARACTERS } from '../../collections/collection.dto';
 import { CollectionsService } from '../../collections/collections.service';
 import {
   type EditableCollection,
@@ -261,8 +261,8 @@ const readDraft = (form: Form): CollectionDraft => ({
 
 function problemOfTitle(title: string): string | undefined {
   if (title === '') return 'Enter a title.';
-  return [...title].length > MAX_TITLE_CHARACTERS
-    ? `The title can have at most ${MAX_TITLE_CHARACTERS} characters.`
+  return [...title].length > MAX_COLLECTION_TITLE_CHARACTERS
+    ? `The title can have at most ${MAX_COLLECTION_TITLE_CHARACTERS} characters.`
     : undefined;
 }
 

@@ -13,8 +13,12 @@ import {
   noMore,
 } from '../layout/components';
 import { buyersPath, salesPath } from '../sales/sales-paths';
-import { GAMES_ON_A_PAGE } from '../../games/edited-games';
-import { type GameReport, MAX_CHANNELS, MAX_UPLOADS } from '../../games/editing/own-games.service';
+import { EDITED_GAMES_ON_A_PAGE } from '../../games/edited-games';
+import {
+  type GameReport,
+  MAX_SHOWN_CHANNELS,
+  MAX_COUNTED_UPLOADS,
+} from '../../games/editing/own-games.service';
 
 const NOT_A_DEVELOPER = 'To create games here, ask the store to make you a developer.';
 
@@ -23,7 +27,7 @@ export class GamesPage {
   constructor(private readonly covers: Covers) {}
 
   list(rows: GameReport[], isFirst: boolean, mayCreate: boolean): Page {
-    const games = rows.slice(0, GAMES_ON_A_PAGE);
+    const games = rows.slice(0, EDITED_GAMES_ON_A_PAGE);
     return {
       section: GAMES_PATH,
       title: 'Games',
@@ -42,7 +46,7 @@ export class GamesPage {
                   ${games.map((game) => this.game(game))}
                 </ul>`
           }
-          ${newestFirstPages(GAMES_PATH, isFirst, lastShown(rows, GAMES_ON_A_PAGE))}`,
+          ${newestFirstPages(GAMES_PATH, isFirst, lastShown(rows, EDITED_GAMES_ON_A_PAGE))}`,
     };
   }
 
@@ -61,7 +65,7 @@ export class GamesPage {
         </div>
         <dl class="counts">
           ${count('Views', game.views_count)} ${count('Downloads', game.downloads_count)}
-          ${count('Purchases', game.purchases_count)} ${count('Files', uploads, MAX_UPLOADS)}
+          ${count('Purchases', game.purchases_count)} ${count('Files', uploads, MAX_COUNTED_UPLOADS)}
         </dl>
         ${buildsLink(game)}
         <div class="buttons">
@@ -90,13 +94,13 @@ const count = (name: string, value: number, most?: number): Html =>
 function buildsLink({ builds, title }: GameReport): Html {
   if (builds === null) return html`<p class="muted">No builds yet.</p>`;
   return html`<ul class="builds" aria-label="Latest builds of ${title}">
-    ${builds.slice(0, MAX_CHANNELS).map(
+    ${builds.slice(0, MAX_SHOWN_CHANNELS).map(
       ({ channel_name, user_version, created_at }) =>
         html`<li>
           <strong>${channel_name}</strong> ${user_version ?? ''}
           <small>${day(created_at)}</small>
         </li> `,
     )}
-    ${builds.length > MAX_CHANNELS && html`<li><small>and more channels</small></li>`}
+    ${builds.length > MAX_SHOWN_CHANNELS && html`<li><small>and more channels</small></li>`}
   </ul>`;
 }

@@ -27,7 +27,7 @@ import {
 import { keysPath, salesPath } from '../sales/sales-paths';
 import type { SignedInVisitor } from '../layout/visitor';
 import { gameTabs } from '../sales/game-tabs';
-import { GAMES_ON_A_PAGE } from '../../games/edited-games';
+import { EDITED_GAMES_ON_A_PAGE } from '../../games/edited-games';
 import { type GameWithKeys, MAX_COUNTED_KEYS } from '../../purchases/keys/created-keys.service';
 
 export const KEYS_ON_A_PAGE = 50;
@@ -67,7 +67,7 @@ const filterQuery = ({ from, to, label, state }: KeyFilter) => ({
 });
 
 export function gamesWithKeysPage(rows: GameWithKeys[], isFirst: boolean): Page {
-  const games = rows.slice(0, GAMES_ON_A_PAGE);
+  const games = rows.slice(0, EDITED_GAMES_ON_A_PAGE);
   return {
     section: KEYS_PATH,
     title: 'Download keys',
@@ -77,7 +77,7 @@ export function gamesWithKeysPage(rows: GameWithKeys[], isFirst: boolean): Page 
         pages of its sales.
       </p>
       ${tableOr(noMore('games', isFirst), 'Games with their download keys', GAME_COLUMNS, games)}
-      ${newestFirstPages(KEYS_PATH, isFirst, lastShown(rows, GAMES_ON_A_PAGE))}`,
+      ${newestFirstPages(KEYS_PATH, isFirst, lastShown(rows, EDITED_GAMES_ON_A_PAGE))}`,
   };
 }
 

@@ -15,7 +15,7 @@ export interface LateForm {
   fields: [name: string, value: string][];
 }
 
-const MAX_SHOWN = 500;
+const MAX_SHOWN_CHARACTERS = 500;
 const ENDED = { title: 'Your session has ended', status: 403, single: true };
 
 /**
@@ -88,7 +88,7 @@ const entries = (fields: LateForm['fields']): Html =>
         .filter(([, value]) => value !== '')
         .map(([name, value]) => [
           inWords(name),
-          value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value,
+          value.length > MAX_SHOWN_CHARACTERS ? `${value.slice(0, MAX_SHOWN_CHARACTERS)}…` : value,
         ]),
     ),
   );

@@ -3,14 +3,14 @@ import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
 import {
   type BundledGame,
-  GAMES_ON_A_PAGE,
+  OWNED_GAMES_ON_A_PAGE,
   type LibraryQuery,
   type LibraryRow,
 } from '../../purchases/library/library.service';
 import { withQuery } from '../../platform/input/form';
 import { formatSize } from '../../platform/formats/sizes';
 import type { UploadRow } from '../../uploads/upload.row';
-import { MAX_SHOWN } from '../../uploads/uploads.service';
+import { MAX_SHOWN_FILES } from '../../uploads/uploads.service';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
@@ -55,7 +55,7 @@ export class LibraryPage {
 
   list(rows: LibraryRow[], files: UploadRow[], view: LibraryView): Page {
     const { page, search, sort } = view;
-    const shown = rows.slice(0, GAMES_ON_A_PAGE);
+    const shown = rows.slice(0, OWNED_GAMES_ON_A_PAGE);
     const pageAt = (number: number) =>
       withQuery(LIBRARY_PATH, {
         search: search || undefined,
@@ -94,7 +94,7 @@ export class LibraryPage {
           }
           ${pageLinks({
             Previous: page > 1 && pageAt(page - 1),
-            Next: rows.length > GAMES_ON_A_PAGE && pageAt(page + 1),
+            Next: rows.length > OWNED_GAMES_ON_A_PAGE && pageAt(page + 1),
           })}`,
     };
   }
@@ -133,7 +133,7 @@ export class LibraryPage {
           games.length === 0
             ? html`<p class="empty">${noMore('games', page === 1, none)}</p>`
             : html`<ul class="library">
-                ${games.slice(0, GAMES_ON_A_PAGE).map((game) =>
+                ${games.slice(0, OWNED_GAMES_ON_A_PAGE).map((game) =>
                   this.game(
                     game,
                     files.filter(({ game_id }) => game_id === game.game_id),
@@ -144,7 +144,7 @@ export class LibraryPage {
         }
         ${pageLinks({
           Previous: page > 1 && pageAt(page - 1),
-          Next: games.length > GAMES_ON_A_PAGE && pageAt(page + 1),
+          Next: games.length > OWNED_GAMES_ON_A_PAGE && pageAt(page + 1),
         })}
         <p><a href="${LIBRARY_PATH}">Library</a></p>`,
     };
@@ -269,15 +269,15 @@ function fileSection(title: string, files: UploadRow[], platform: Platform | und
     (!best || files.length > 1) &&
     html`<details ${!best && html` open`}>
       <summary>
-        ${best ? `All files (${files.length > MAX_SHOWN ? `${MAX_SHOWN}+` : files.length})` : 'Files'}<span
+        ${best ? `All files (${files.length > MAX_SHOWN_FILES ? `${MAX_SHOWN_FILES}+` : files.length})` : 'Files'}<span
           class="hidden"
           >: ${title}</span
         >
       </summary>
       <ul class="files" aria-label="Files of ${title}">
-        ${files.slice(0, MAX_SHOWN).map(fileItem)}
+        ${files.slice(0, MAX_SHOWN_FILES).map(fileItem)}
       </ul>
-      ${files.length > MAX_SHOWN && html`<p class="muted">Only the first ${MAX_SHOWN} files are listed.</p>`}
+      ${files.length > MAX_SHOWN_FILES && html`<p class="muted">Only the first ${MAX_SHOWN_FILES} files are listed.</p>`}
     </details>`
   }`;
 }

@@ -12,7 +12,13 @@ import { parseId, parsePage } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, csvName, CsvResponse } from './csv';
 import { type Period, parsePeriod } from './period';
-import { columnsWith, FIELDS, GAMES_ON_A_PAGE, type FiguresQuery, figuresPage } from './figures.page';
+import {
+  columnsWith,
+  FIGURES_QUERY,
+  RANKED_GAMES_ON_A_PAGE,
+  type FiguresQuery,
+  figuresPage,
+} from './figures.page';
 import { type Report, SalesReportService, type Sold } from '../../purchases/sales/sales-report.service';
 
 const MAX_GAMES_IN_FILE = 10_000;
@@ -36,8 +42,8 @@ export class FiguresController {
   async show(@PageQuery() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const page = parsePage(form.text('page'));
     const found = await this.read(form, visitor, {
-      limit: GAMES_ON_A_PAGE + 1,
-      offset: (page - 1) * GAMES_ON_A_PAGE,
+      limit: RANKED_GAMES_ON_A_PAGE + 1,
+      offset: (page - 1) * RANKED_GAMES_ON_A_PAGE,
     });
     return figuresPage({ ...found, page });
   }
@@ -66,7 +72,7 @@ export class FiguresController {
 
   private async read(form: Form, visitor: SignedInVisitor, games: { limit: number; offset?: number }) {
     const query: FiguresQuery = Object.fromEntries(
-      FIELDS.map((name) => [name, form.text(name) || undefined]),
+      FIGURES_QUERY.map((name) => [name, form.text(name) || undefined]),
     );
     if (query.range !== 'custom') query.from = query.to = undefined;
     const game_id = query.game === undefined ? null : parseId(query.game);

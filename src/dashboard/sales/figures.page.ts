@@ -20,7 +20,7 @@ import {
 } from '../layout/components';
 import { type Bar, chart, formatSales, shareBar } from './chart';
 import { dateFields } from './filter';
-import { listChartColumns, formatColumn, type Period, RANGES, formatShortColumn, UNITS } from './period';
+import { listChartColumns, formatColumn, type Period, RANGES, formatShortColumn, UNIT_NAMES } from './period';
 import {
   type GameSold,
   MAX_RECENT,
@@ -33,10 +33,10 @@ import { salesViews } from './sales-views';
 
 const FIGURES_FILE = `${FIGURES_PATH}.csv`;
 const SOURCES_SHOWN = 10;
-export const GAMES_ON_A_PAGE = 25;
+export const RANKED_GAMES_ON_A_PAGE = 25;
 
-export const FIELDS = ['range', 'from', 'to', 'by', 'currency', 'game', 'page'] as const;
-export type FiguresQuery = Partial<Record<(typeof FIELDS)[number], string>>;
+export const FIGURES_QUERY = ['range', 'from', 'to', 'by', 'currency', 'game', 'page'] as const;
+export type FiguresQuery = Partial<Record<(typeof FIGURES_QUERY)[number], string>>;
 
 export interface FiguresView {
   query: FiguresQuery;
@@ -88,7 +88,7 @@ function filters(query: FiguresQuery, period: Period, report: Report): Html {
     ${selectField(
       'by',
       'Group by',
-      units.map((one) => [one, UNITS[one]]),
+      units.map((one) => [one, UNIT_NAMES[one]]),
       unit,
     )}
     ${
@@ -221,7 +221,7 @@ function gameList(view: FiguresView): Html {
   const { games } = report;
   if (games.length === 0) return html`<p class="empty">${noMore('games', page === 1)}</p>`;
   const currency = report.chosen?.currency;
-  const shown = games.slice(0, GAMES_ON_A_PAGE);
+  const shown = games.slice(0, RANKED_GAMES_ON_A_PAGE);
   const sold = shown.filter(({ purchases }) => purchases > 0);
   const unsold = shown.filter(({ purchases }) => purchases === 0);
   return html`<section class="stack" aria-labelledby="games">
@@ -254,7 +254,7 @@ function gameList(view: FiguresView): Html {
     }
     ${pageLinks({
       Back: page > 1 && urlWith(query, { page: String(page - 1) }),
-      More: games.length > GAMES_ON_A_PAGE && urlWith(query, { page: String(page + 1) }),
+      More: games.length > RANKED_GAMES_ON_A_PAGE && urlWith(query, { page: String(page + 1) }),
     })}
   </section>`;
 }

@@ -2,7 +2,7 @@ import { MONTHS } from '../layout/components';
 import { addDays, type Dates, dayAfter, daysIn, formatDay, isDay } from '../../platform/formats/days';
 import type { ReportPeriod, Unit } from '../../purchases/sales/sales-report.service';
 
-export const UNITS: Readonly<Record<Unit, string>> = { day: 'Day', week: 'Week', month: 'Month' };
+export const UNIT_NAMES: Readonly<Record<Unit, string>> = { day: 'Day', week: 'Week', month: 'Month' };
 
 /** A range of months begins on the first of a month and ends with the current one. */
 export const RANGES: Readonly<Record<string, { name: string; days?: number; months?: number }>> = {
@@ -63,7 +63,7 @@ function period(range: string, by: string | undefined, today: string): Period {
 function complete(range: string, by: string | undefined, today: string, dates: Dates): Period {
   const { from, to } = dates;
   const days = daysIn(dates);
-  const units = (Object.keys(UNITS) as Unit[]).filter(
+  const units = (Object.keys(UNIT_NAMES) as Unit[]).filter(
     (unit) => days / DAYS_IN[unit] <= MAX_COLUMNS && (unit === 'day' || days > DAYS_IN[unit]),
   );
   const unit = units.find((one) => one === by) ?? (days > SHORT ? 'month' : 'day');

@@ -20,8 +20,8 @@ import { type Cell, csvName, CsvResponse } from './csv';
 import { type Period, parsePeriod } from './period';
 import { toCursor, placeIn } from './place';
 import {
-  FIELDS,
-  MAX_LISTED_GAMES,
+  SALES_QUERY,
+  MAX_FILTER_GAMES,
   SALES_ON_A_PAGE,
   type SalesQuery,
   salesPage,
@@ -49,7 +49,7 @@ export class SalesPageController {
     const { direction = 'older', from } = placeIn(form) ?? {};
     const [slice, games, totals] = await Promise.all([
       this.sales.slice(id, filter, SALES_ON_A_PAGE, direction, from),
-      this.sales.gameTitles(id, MAX_LISTED_GAMES + 1),
+      this.sales.gameTitles(id, MAX_FILTER_GAMES + 1),
       this.reports.totals(id, period, filter.game_id ?? null),
     ]);
     const isNewer = direction === 'newer';
@@ -82,7 +82,7 @@ export class SalesPageController {
 
   private async read(form: Form, visitor: SignedInVisitor) {
     const query: SalesQuery = Object.fromEntries(
-      FIELDS.map((name) => [name, form.text(name)?.trim() || undefined]),
+      SALES_QUERY.map((name) => [name, form.text(name)?.trim() || undefined]),
     );
     if (query.range !== 'custom') query.from = query.to = undefined;
     const game_id = query.game === undefined ? undefined : parseId(query.game);

@@ -26,7 +26,7 @@ import { salesViews } from './sales-views';
 import type { Sold } from '../../purchases/sales/sales-report.service';
 
 export const SALES_ON_A_PAGE = 50;
-export const MAX_LISTED_GAMES = 200;
+export const MAX_FILTER_GAMES = 200;
 const LIST_FILE = `${SALES_PATH}.csv`;
 
 export const STATUSES = [
@@ -34,15 +34,15 @@ export const STATUSES = [
   ['refunded', 'Refunded'],
 ] as const;
 
-export const FIELDS = ['game', 'status', 'currency', 'range', 'from', 'to', 'source'] as const;
-export type SalesQuery = Partial<Record<(typeof FIELDS)[number], string>>;
+export const SALES_QUERY = ['game', 'status', 'currency', 'range', 'from', 'to', 'source'] as const;
+export type SalesQuery = Partial<Record<(typeof SALES_QUERY)[number], string>>;
 
 interface SalesView {
   query: SalesQuery;
   /** The title of the game, if the page shows only one. */
   title: string | undefined;
   period: Period;
-  /** The games to choose from, at most one more than MAX_LISTED_GAMES. */
+  /** The games to choose from, at most one more than MAX_FILTER_GAMES. */
   games: { id: number; title: string }[];
   totals: (Sold & { currency: string })[];
   sales: ListedSale[];
@@ -91,7 +91,7 @@ function emptyText({ query, isFirst, isPartial, games }: SalesView): Html | stri
 
 function filters({ query, title, period, games, totals, sales }: SalesView): Html {
   const { game = '', status = '', currency = '' } = query;
-  const listed = games.slice(0, MAX_LISTED_GAMES);
+  const listed = games.slice(0, MAX_FILTER_GAMES);
   const others =
     title !== undefined && !listed.some(({ id }) => String(id) === game) ? [[game, title] as const] : [];
   const currencies = [...new Set([...totals.map((one) => one.currency), ...(currency ? [currency] : [])])];

@@ -29,7 +29,7 @@ import {
   tag,
 } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
-import { DAYS, type KeyDraft } from './key-draft';
+import { EXPIRY_DAYS, type KeyDraft } from './key-draft';
 import { DAY_MS } from '../../platform/formats/durations';
 
 export const API_KEYS_PATH = '/user/settings/api-keys';
@@ -66,7 +66,7 @@ export const newKeyPage = (visitor: Visitor, draft: KeyDraft, problems: Problems
     >`;
   const lives = [
     ['never', 'Never'],
-    ...DAYS.map((days) => [days, `In ${days} days`] as const),
+    ...EXPIRY_DAYS.map((days) => [days, `In ${days} days`] as const),
     ['date', 'On a date'],
   ] as const;
   return {

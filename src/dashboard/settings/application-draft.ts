@@ -5,7 +5,7 @@ import { ALL_SCOPES, problemOfName } from '../layout/fields';
 
 export const MAX_REDIRECT_URIS = 20;
 
-export const EMPTY: ApplicationFields = {
+export const EMPTY_APPLICATION: ApplicationFields = {
   name: '',
   redirect_uris: [],
   scopes: ['profile:me'],

@@ -9,7 +9,7 @@ import { hasProblems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
-import { readApplicationDraft, EMPTY } from './application-draft';
+import { readApplicationDraft, EMPTY_APPLICATION } from './application-draft';
 import {
   applicationPage,
   applicationsPage,
@@ -34,7 +34,7 @@ export class ApplicationsController {
 
   @Get('new')
   newForm(@CurrentVisitor() visitor: Visitor) {
-    return applicationPage(visitor, EMPTY);
+    return applicationPage(visitor, EMPTY_APPLICATION);
   }
 
   @Post()

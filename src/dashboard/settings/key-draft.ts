@@ -4,7 +4,7 @@ import type { Scope } from '../../auth/access/scopes';
 import type { Form } from '../../platform/input/form';
 import { ALL_SCOPES, problemOfName } from '../layout/fields';
 
-export const DAYS = ['30', '90', '365'];
+export const EXPIRY_DAYS = ['30', '90', '365'];
 
 export interface KeyDraft {
   label: string;

@@ -1,6 +1,6 @@
 import { DEMO_COVERS } from '../../dashboard/layout/assets';
 import type { JsonObject } from '../../operator/import/record-types/fields';
-import { type Calendar, DAYS } from './demo-calendar';
+import { type Calendar, STORE_DAYS } from './demo-calendar';
 import { type DemoOptions, USERS_PER_DEVELOPER } from './demo-options';
 import { LAUNCHED_BEFORE, PRICES } from './demo-prices';
 import { chooseOther, type Random, seedRandom } from './demo-random';
@@ -74,8 +74,8 @@ export class DemoGames {
       game_ids: Array.from({ length: GAMES_OF_BUNDLE }, (_, n) => n + 2),
       cover_url: this.chooseCover(1),
       min_price: 1000,
-      created_at: this.timeAt(DAYS - LAUNCHED_BEFORE + 1),
-      updated_at: this.timeAt(DAYS - LAUNCHED_BEFORE + 1),
+      created_at: this.timeAt(STORE_DAYS - LAUNCHED_BEFORE + 1),
+      updated_at: this.timeAt(STORE_DAYS - LAUNCHED_BEFORE + 1),
     };
   }
 
@@ -86,7 +86,7 @@ export class DemoGames {
   /** A time between the game's publication and the last day. */
   timeOfSale(random: Random, game: number) {
     const first = this.chooseCreated(this.random(game), game) + PREPARATION_DAYS;
-    return this.timeAt(first + random.below(DAYS - first), random.below(86_400));
+    return this.timeAt(first + random.below(STORE_DAYS - first), random.below(86_400));
   }
 
   /** Several different games, in any order. */
@@ -118,8 +118,8 @@ export class DemoGames {
 
   /** The day of creation: the first random number of a game, so that its sales need only that. */
   private chooseCreated(random: Random, game: number) {
-    const created = random.below(DAYS - 2 * PREPARATION_DAYS);
-    return game === 1 ? 0 : game === 2 ? DAYS - LAUNCHED_BEFORE - PREPARATION_DAYS : created;
+    const created = random.below(STORE_DAYS - 2 * PREPARATION_DAYS);
+    return game === 1 ? 0 : game === 2 ? STORE_DAYS - LAUNCHED_BEFORE - PREPARATION_DAYS : created;
   }
 
   private platforms(random: Random, id: number) {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../operator/import/record-types/fields';
-import { type Calendar, DAYS } from './demo-calendar';
+import { type Calendar, STORE_DAYS } from './demo-calendar';
 import { type DemoGames, GAMES_OF_BUNDLE } from './demo-games';
 import type { DemoOptions } from './demo-options';
 import { fromCents, LAUNCHED_BEFORE } from './demo-prices';
@@ -71,7 +71,10 @@ export class DemoSales {
       email: createEmail(2),
       user_id: 2,
       created_at: this.timeAt(
-        DAYS - LAUNCHED_BEFORE + 2 + this.random('purchase', PURCHASE_OF_BUNDLE).below(LAUNCHED_BEFORE - 2),
+        STORE_DAYS -
+          LAUNCHED_BEFORE +
+          2 +
+          this.random('purchase', PURCHASE_OF_BUNDLE).below(LAUNCHED_BEFORE - 2),
       ),
       source: 'card',
       currency: 'USD',
@@ -97,7 +100,7 @@ export class DemoSales {
         ...(id === 1 && { user_id: purchase.user_id }),
         created_at: purchase.created_at,
         downloads: random.below(12),
-        ...(id > 2 && random.chance(0.03) && { revoked_at: this.timeAt(DAYS) }),
+        ...(id > 2 && random.chance(0.03) && { revoked_at: this.timeAt(STORE_DAYS) }),
       };
     }
     const game_id = id === 3 ? Math.min(3, games) : 1 + random.below(games);
@@ -110,7 +113,7 @@ export class DemoSales {
       ...((id === 3 || random.chance(0.6)) && { user_id: id === 3 ? 2 : 1 + random.below(users) }),
       created_at: this.games.timeOfSale(random, game_id),
       downloads: random.below(12),
-      ...((id === 5 || random.chance(0.05)) && id !== 3 && { revoked_at: this.timeAt(DAYS) }),
+      ...((id === 5 || random.chance(0.05)) && id !== 3 && { revoked_at: this.timeAt(STORE_DAYS) }),
     };
   }
 

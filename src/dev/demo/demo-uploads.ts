@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { JsonObject } from '../../operator/import/record-types/fields';
-import { createCalendar, DAYS } from './demo-calendar';
+import { createCalendar, STORE_DAYS } from './demo-calendar';
 
 const UPLOADS_OF_GAME = [
   { name: 'windows', traits: ['p_windows'] },
@@ -21,7 +21,7 @@ const ZIP = Buffer.from(
 
 /** Writes the files of the first game into the folder, and returns the records of its uploads. */
 export async function writeDemoUploads(folder: string, now: number): Promise<JsonObject[]> {
-  const created_at = createCalendar(now)(DAYS - 30);
+  const created_at = createCalendar(now)(STORE_DAYS - 30);
   const records: JsonObject[] = [];
   for (const { name, ...shown } of UPLOADS_OF_GAME) {
     const id = records.length + 1;

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../operator/import/record-types/fields';
-import { type Calendar, createCalendar, DAYS, EXAMPLE_TIME } from './demo-calendar';
+import { type Calendar, createCalendar, STORE_DAYS, EXAMPLE_TIME } from './demo-calendar';
 import { DemoGames, GAMES_OF_BUNDLE, PREPARATION_DAYS } from './demo-games';
 import { type DemoOptions, SMALL_STORE, USERS_PER_DEVELOPER } from './demo-options';
 import { chooseOther, type Random, seedRandom } from './demo-random';
@@ -68,7 +68,7 @@ class DemoStore {
   collection(id: number): JsonObject {
     const random = this.random('collection', id);
     const user_id = id <= 3 ? id : 1 + random.below(this.options.users);
-    const created = random.below(DAYS - 2 * PREPARATION_DAYS);
+    const created = random.below(STORE_DAYS - 2 * PREPARATION_DAYS);
     const first = 1 + random.below(this.options.games);
     return {
       type: 'collection',
@@ -92,7 +92,7 @@ class DemoStore {
     const random = this.random('build', id);
     const round = Math.floor((id - 1) / this.options.games);
     const rounds = Math.ceil(this.options.builds / this.options.games);
-    const between = Math.min(DAYS_BETWEEN_BUILDS, Math.floor(DAYS / rounds));
+    const between = Math.min(DAYS_BETWEEN_BUILDS, Math.floor(STORE_DAYS / rounds));
     const state = round && id % 29 === 0 ? ['started', 'processing', 'failed'][(id / 29) % 3]! : 'completed';
     return {
       type: 'build',
@@ -103,21 +103,21 @@ class DemoStore {
         user_version: `1.${Math.floor(round / CHANNEL_NAMES.length)}.${random.below(10)}`,
       }),
       ...(state !== 'completed' && { state }),
-      created_at: this.timeAt(DAYS - (rounds - round) * between + random.below(between)),
+      created_at: this.timeAt(STORE_DAYS - (rounds - round) * between + random.below(between)),
     };
   }
 
   *credentials(): Generator<JsonObject> {
     const { api_key: key, seed } = this.options;
     if (key !== undefined)
-      yield { type: 'api_key', key, user_id: 1, label: 'Demo', created_at: this.timeAt(DAYS) };
+      yield { type: 'api_key', key, user_id: 1, label: 'Demo', created_at: this.timeAt(STORE_DAYS) };
     yield {
       type: 'api_key',
       key: `demo-${seed}-${this.random('api_key', 0).text(24)}`,
       user_id: 1,
       label: 'Lost laptop',
-      created_at: this.timeAt(DAYS - 100),
-      revoked_at: this.timeAt(DAYS - 90),
+      created_at: this.timeAt(STORE_DAYS - 100),
+      revoked_at: this.timeAt(STORE_DAYS - 90),
     };
     yield {
       type: 'oauth_application',

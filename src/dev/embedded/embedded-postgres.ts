@@ -11,7 +11,7 @@ import { freePort, ServerProcess } from './server';
 
 const POLL_MS = 50;
 const START_POLL_MS = 10;
-const TIMEOUT_MS = 10_000;
+const SERVER_TIMEOUT_MS = 10_000;
 /** Temporary failures: processes of a killed server, a server that another process is starting, a port in use. */
 const PASSING = /shared memory|lock file|TCP\/IP|already in use/;
 
@@ -58,7 +58,7 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
 }
 
 async function findOrStart(folder: DataFolder, options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  for (const deadline = Date.now() + TIMEOUT_MS; ; await sleep(POLL_MS)) {
+  for (const deadline = Date.now() + SERVER_TIMEOUT_MS; ; await sleep(POLL_MS)) {
     options.signal?.throwIfAborted();
     const isOver = Date.now() > deadline;
     const cluster = await folder.cluster();
@@ -158,8 +158,8 @@ async function createDatabase(url: string, superuserPassword: string): Promise<v
   const client = new DatabaseClient({
     connectionString: `postgresql://postgres:${superuserPassword}@127.0.0.1:${port}/postgres`,
     ssl: false,
-    connectionTimeoutMillis: TIMEOUT_MS,
-    query_timeout: TIMEOUT_MS,
+    connectionTimeoutMillis: SERVER_TIMEOUT_MS,
+    query_timeout: SERVER_TIMEOUT_MS,
     // This also overrides PGOPTIONS.
     options: '-c statement_timeout=0',
   });

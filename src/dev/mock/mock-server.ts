@@ -109,7 +109,7 @@ export class MockServer {
     try {
       this.front?.close();
       // The longest delay of a fault is a minute.
-      if (this.app) await gracefulStop(this.app, CLOSE_TIMEOUT_MS);
+      if (this.app) await gracefulStop(this.app, MOCK_REQUESTS_TIMEOUT_MS);
       await this.database?.stop();
     } finally {
       await this.folder?.remove();
@@ -117,7 +117,7 @@ export class MockServer {
   }
 }
 
-const CLOSE_TIMEOUT_MS = 300;
+const MOCK_REQUESTS_TIMEOUT_MS = 300;
 
 /** Nothing in the database of a mock needs to survive. */
 const WITHOUT_DURABILITY = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../../platform/config/clock';
 import { serviceUnavailable } from '../../platform/errors/api-error';
 
-const MAX_WAIT_MS = 5000;
+const RESET_WAIT_MS = 5000;
 const CHECK_MS = 50;
 
 /** Lets a reset wait for the requests in flight, and new requests wait for the reset. */
@@ -47,7 +47,7 @@ export class ResetLock {
   }
 
   private withinMaxWait<Result>(promise: Promise<Result>): Promise<Result> {
-    const deadline = this.clock.monotonic() + MAX_WAIT_MS;
+    const deadline = this.clock.monotonic() + RESET_WAIT_MS;
     let timer: NodeJS.Timeout;
     const timeout = new Promise<never>((_, reject) => {
       timer = setInterval(() => {

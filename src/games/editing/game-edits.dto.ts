@@ -16,7 +16,7 @@ import { GameResponse } from '../game.dto';
 import { GAME_TYPES, GAME_VISIBILITIES, type Game } from '../game.entity';
 import { MAX_SLUG_CHARACTERS, SLUG } from '../slug';
 
-export const MAX_TITLE_CHARACTERS = 500;
+export const MAX_GAME_TITLE_CHARACTERS = 500;
 export const MAX_SHORT_TEXT_CHARACTERS = 1000;
 export const MAX_COVER_URL_CHARACTERS = 2000;
 
@@ -30,7 +30,7 @@ const GameTitle = (description: string, options: Options = {}) =>
     Title(description, options),
     IsNotEmpty({ message: '$property must not be blank' }),
     ApiProperty({ minLength: 1 }),
-    MaxCharacters(MAX_TITLE_CHARACTERS),
+    MaxCharacters(MAX_GAME_TITLE_CHARACTERS),
   );
 
 const Slug = (description: string) =>

@@ -10,8 +10,8 @@ import { prefixColumns, longRead, read } from '../../platform/database/statement
 import { type Cursor, NEWEST_CURSOR } from '../../platform/input/cursor';
 import { type Build, isPublished } from '../../wharf/build.entity';
 
-export const MAX_CHANNELS = 6;
-export const MAX_UPLOADS = 1000;
+export const MAX_SHOWN_CHANNELS = 6;
+export const MAX_COUNTED_UPLOADS = 1000;
 
 const OWN_GAME_COLUMNS = [
   'id',
@@ -29,9 +29,9 @@ const OWN_GAME_COLUMNS = [
 ] as const satisfies (keyof Game)[];
 
 export interface GameReport extends Pick<Game, (typeof OWN_GAME_COLUMNS)[number]> {
-  /** The number of uploads, counted up to one more than MAX_UPLOADS. */
+  /** The number of uploads, counted up to one more than MAX_COUNTED_UPLOADS. */
   uploads: number;
-  /** The newest completed build of each channel, for one channel more than MAX_CHANNELS; null without builds. */
+  /** The newest completed build of each channel, for one channel more than MAX_SHOWN_CHANNELS; null without builds. */
   builds: Pick<Build, 'channel_name' | 'user_version' | 'created_at'>[] | null;
 }
 
@@ -42,12 +42,12 @@ const CHANNELS = `
     UNION ALL
     SELECT (SELECT min(channel_name) FROM builds WHERE game_id = g.id AND channel_name > c.name)
     FROM channels c WHERE c.name IS NOT NULL)
-  SELECT name FROM channels WHERE name IS NOT NULL LIMIT ${MAX_CHANNELS + 1}`;
+  SELECT name FROM channels WHERE name IS NOT NULL LIMIT ${MAX_SHOWN_CHANNELS + 1}`;
 
 const GAMES_PAGE = longRead<GameReport>(
   'games_page',
   `SELECT ${prefixColumns('g', OWN_GAME_COLUMNS)}, b.builds,
-     (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT ${MAX_UPLOADS + 1}) counted) AS uploads
+     (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT ${MAX_COUNTED_UPLOADS + 1}) counted) AS uploads
    FROM ${EDITED_GAMES_PAGE}
    CROSS JOIN LATERAL (
      SELECT json_agg(json_build_object('channel_name', c.name, 'user_version', newest.user_version,

@@ -16,7 +16,7 @@ export const SMALL_IMPORT_WAIT_MS = 5000;
 /** Limit of buffered imports that may be small, from their first byte to their response. */
 export const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 /** Clients wait longer to retry a large import, because large imports run for longer. */
-const RETRY_AFTER_SECONDS = { small: 1, large: 10 };
+const IMPORT_RETRY_SECONDS = { small: 1, large: 10 };
 
 /** Limits the resources of imports over HTTP. No client can use all of them. */
 @Injectable()
@@ -36,7 +36,7 @@ export class ImportLimits {
   ): Promise<Result> {
     const waits =
       queue === 'small' ? AbortSignal.any([signal, AbortSignal.timeout(SMALL_IMPORT_WAIT_MS)]) : signal;
-    return this.queues[queue].run(client, waits, work, RETRY_AFTER_SECONDS[queue]);
+    return this.queues[queue].run(client, waits, work, IMPORT_RETRY_SECONDS[queue]);
   }
 
   /**

@@ -27,7 +27,7 @@ const IMPORT_LOCK = 7_305_808;
 const MAX_IMPORT_ATTEMPTS = 6;
 // The server's deadlock_timeout is 1 s. A shorter lock timeout prevents a deadlock from canceling a large
 // import.
-const LOCK_TIMEOUT_MS = 400;
+const SMALL_IMPORT_LOCK_TIMEOUT_MS = 400;
 
 export type Progress =
   | { phase: 'waiting' }
@@ -132,7 +132,7 @@ async function prepareTransaction(client: ClientBase, queue: ImportQueue): Promi
        WHEN 'default_statistics_target' THEN '10' WHEN 'lock_timeout' THEN $1 ELSE '0' END, true)
      FROM pg_settings WHERE name IN ('jit', 'work_mem', 'default_statistics_target', 'statement_timeout',
        'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`,
-    [queue === 'small' ? String(LOCK_TIMEOUT_MS) : '0'],
+    [queue === 'small' ? String(SMALL_IMPORT_LOCK_TIMEOUT_MS) : '0'],
   );
   return rows[0]!.pid;
 }

@@ -7,7 +7,7 @@ import type { Settings } from '../../platform/config/settings';
 import { isLoopbackAddress, isPublicAddress } from './public-address';
 
 /** Limit of a delivery, from the DNS query to the end of the response. */
-export const TIMEOUT_MS = 10_000;
+export const DELIVERY_TIMEOUT_MS = 10_000;
 /** The connection is closed after this much of a response. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 /** Limits of the start of a response that is stored. */

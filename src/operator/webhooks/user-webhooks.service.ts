@@ -15,7 +15,7 @@ import { Webhook } from './webhook.entity';
 import { WEBHOOK_COLUMNS } from './webhooks.service';
 
 /** Maximum number of games in the form for a webhook. */
-const MAX_LISTED_GAMES = 500;
+const MAX_WEBHOOK_GAMES = 500;
 
 export interface OwnWebhook extends Omit<Webhook, 'secret'> {
   /** The title of its only game; null for all games, or one that the user can no longer edit. */
@@ -34,7 +34,7 @@ const OWN_WEBHOOKS = longRead<OwnWebhook>(
 const GAMES_FOR_WEBHOOKS = longRead<{ id: number; title: string }>(
   'games_for_webhooks',
   `SELECT id, title FROM games WHERE id IN (${editedBy('$user_id')})
-   ORDER BY lower(title), id LIMIT ${MAX_LISTED_GAMES}`,
+   ORDER BY lower(title), id LIMIT ${MAX_WEBHOOK_GAMES}`,
   'user $user_id',
 );
 

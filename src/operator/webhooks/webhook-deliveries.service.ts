@@ -13,7 +13,7 @@ import { modernTimestamp } from '../../platform/formats/timestamps';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import { Events } from '../../events/events';
 import { isSubscribed } from '../../games/game-events';
-import { TIMEOUT_MS } from './send';
+import { DELIVERY_TIMEOUT_MS } from './send';
 import {
   isSuccess,
   type Outcome,
@@ -26,11 +26,11 @@ import type { Webhook } from './webhook.entity';
 import { WebhooksService } from './webhooks.service';
 
 // Polls find deliveries of other processes and those that are due again.
-const POLL_INTERVAL_MS = 5000;
+const DELIVERY_POLL_INTERVAL_MS = 5000;
 /** Concurrent deliveries to one webhook in one process. */
 export const MAX_AT_ONCE = 4;
 // A lease is longer than a delivery takes. When it expires, another process tries.
-const LEASE_MS = 2 * TIMEOUT_MS;
+const DELIVERY_LEASE_MS = 2 * DELIVERY_TIMEOUT_MS;
 /** Delays of the next attempts; the last one repeats. */
 const DELAYS_SECONDS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
 const MAX_DELAY_SECONDS = DELAYS_SECONDS.at(-1)!;
@@ -91,7 +91,7 @@ const CLAIM_DELIVERIES = statement<Due>(
        LIMIT greatest(0, ${MAX_AT_ONCE} - (SELECT count(*) FROM unnest($busy::bigint[]) AS busy (id) WHERE busy.id = w.id))
        FOR UPDATE SKIP LOCKED) d
    )
-   UPDATE webhook_deliveries d SET due_at = now() + interval '${LEASE_MS} ms', attempts = d.attempts + 1
+   UPDATE webhook_deliveries d SET due_at = now() + interval '${DELIVERY_LEASE_MS} ms', attempts = d.attempts + 1
    FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
    RETURNING d.id, d.webhook_id, d.event, d.subject_type, d.subject_id, d.data, d.created_at, d.attempts, w.url, w.secret, w.user_id,
      w.user_id IS NULL OR ${isSubscribed('d.data')} AS permitted,
@@ -194,7 +194,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       const woken = new Promise<void>((resolve) => (this.wake = resolve));
       // The next poll tries again.
       await this.deliver().catch(() => undefined);
-      const timer = setTimeout(() => this.poll(), POLL_INTERVAL_MS).unref();
+      const timer = setTimeout(() => this.poll(), DELIVERY_POLL_INTERVAL_MS).unref();
       await woken;
       clearTimeout(timer);
     }
@@ -208,7 +208,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
 
   private async deliver(): Promise<void> {
     const now = this.clock.monotonic();
-    if (now - this.polledAt >= POLL_INTERVAL_MS) {
+    if (now - this.polledAt >= DELIVERY_POLL_INTERVAL_MS) {
       this.polledAt = now;
       const { waiting, oldest } = (await this.database.row(POLL_DELIVERIES, {}))!;
       Object.assign(this, { waiting, oldest });
@@ -231,7 +231,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     const message = { id: `msg_${id}`, type: event, timestamp: modernTimestamp(created_at), data };
     const outgoing = { message, subject: { subject_type, subject_id } };
     const delivery = new AbortController();
-    const signal = AbortSignal.any([delivery.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const signal = AbortSignal.any([delivery.signal, AbortSignal.timeout(DELIVERY_TIMEOUT_MS)]);
     this.running.set(delivery, webhook_id);
     try {
       const webhook = { id: webhook_id, url, secret, user_id };
@@ -251,7 +251,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
 
   /** Sends a message now, before any pending ones, and records the result. */
   async sendNow(sent: Outgoing, webhook: Receiver): Promise<Outcome> {
-    const outcome = await this.webhooks.send(sent, webhook, AbortSignal.timeout(TIMEOUT_MS));
+    const outcome = await this.webhooks.send(sent, webhook, AbortSignal.timeout(DELIVERY_TIMEOUT_MS));
     const id = sent.subject === null ? null : sent.message.id.slice('msg_'.length);
     const result = { status: outcome.status, webhook_id: webhook.id };
     if (isSuccess(outcome)) await this.database.rows(FINISH_DELIVERY, { id, ...result });

@@ -25,7 +25,7 @@ import {
   type Values,
 } from './statement';
 
-const CLOSE_TIMEOUT_MS = 2000;
+const POOL_CLOSE_TIMEOUT_MS = 2000;
 
 /** Wraps work in a span. */
 export type Trace = <T>(name: string, work: () => Promise<T>) => Promise<T>;
@@ -187,7 +187,7 @@ export class Database implements OnApplicationShutdown {
       if (this.source.isInitialized) await this.source.destroy();
     };
     // A server that hangs doesn't close its connections, so the wait is limited.
-    await Promise.race([close(), sleep(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
+    await Promise.race([close(), sleep(POOL_CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
   }
 }
 

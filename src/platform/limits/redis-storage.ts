@@ -21,7 +21,7 @@ end
 return string.format('%.3f', used_ms)`;
 
 // After three timeouts no request waits, so a Redis server that hangs adds at most 60 ms.
-const TIMEOUT_MS = 20;
+const REDIS_TIMEOUT_MS = 20;
 const MAX_FAILURES = 3;
 const PAUSE_MS = 1000;
 
@@ -124,12 +124,12 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
 }
 
 /**
- * Rejects after TIMEOUT_MS. setImmediate, because the response may be waiting to be read if this process was
+ * Rejects after REDIS_TIMEOUT_MS. setImmediate, because the response may be waiting to be read if this process was
  * busy.
  */
 function inTime<T>(response: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => setImmediate(() => reject(new Error('no response'))), TIMEOUT_MS);
+    const timer = setTimeout(() => setImmediate(() => reject(new Error('no response'))), REDIS_TIMEOUT_MS);
     response.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -5,15 +5,18 @@ import { Clock } from '../config/clock';
 import { Settings } from '../config/settings';
 import { RequestGate } from '../server/request-gate';
 
-const POLL_INTERVAL_MS = 50;
+const STOP_CHECK_INTERVAL_MS = 50;
 // Longer than the deadlines of requests: see admission.ts.
-const CLOSE_TIMEOUT_MS = 5000;
+const REQUESTS_TIMEOUT_MS = 5000;
 
 /**
  * Reports that the service isn't ready while the load balancer drains it; then accepts no connections, and
  * closes after the last response.
  */
-export async function gracefulStop(app: INestApplication, closeTimeoutMs = CLOSE_TIMEOUT_MS): Promise<void> {
+export async function gracefulStop(
+  app: INestApplication,
+  closeTimeoutMs = REQUESTS_TIMEOUT_MS,
+): Promise<void> {
   const { DRAIN_SECONDS = 0 } = app.get(Settings);
   const gate = app.get(RequestGate);
   gate.isDraining = true;
@@ -23,7 +26,7 @@ export async function gracefulStop(app: INestApplication, closeTimeoutMs = CLOSE
   const clock = app.get(Clock);
   const deadline = clock.monotonic() + closeTimeoutMs;
   while (gate.admission.count > 0 && clock.monotonic() < deadline) {
-    await sleep(POLL_INTERVAL_MS);
+    await sleep(STOP_CHECK_INTERVAL_MS);
     server.closeIdleConnections();
   }
   server.closeAllConnections();

@@ -19,7 +19,7 @@ export const BODY_TIMEOUT_MS = 8000;
 export const READ_TIMEOUT_MS = 10_000;
 /** A client that reads less of a response in READ_TIMEOUT_MS loses its connection: 8 KB per second. */
 export const MIN_READ_BYTES = 80 * 1024;
-const SWEEP_INTERVAL_MS = 100;
+const DEADLINE_CHECK_INTERVAL_MS = 100;
 const SWEEPS_PER_FORGETTING = 100;
 
 export const MAX_HEALTH = 1000;
@@ -27,7 +27,7 @@ export const MAX_UPLOAD_BYTES = 64 * 1024 * 1024;
 // The memory of a request with a tiny body.
 const MIN_UPLOAD_BYTES = 16 * 1024;
 // Smaller chunks take many times as much CPU time and memory as their bytes.
-const CHUNK_BYTES = 32;
+const MIN_CHUNK_BYTES = 32;
 const MAX_EXCESS_CHUNKS = 1000;
 
 type Start = Pick<Work, 'begin'> & { reject: (error: ApiError) => void };
@@ -100,7 +100,7 @@ export class InFlightRequest implements Work {
 
   /** Called for each chunk of the body, or each read of the socket; returns false if it was rejected. */
   chunkReceived(bytes: number): boolean {
-    this.excessChunks += 1 - bytes / CHUNK_BYTES;
+    this.excessChunks += 1 - bytes / MIN_CHUNK_BYTES;
     if (this.excessChunks <= MAX_EXCESS_CHUNKS) return true;
     this.connection.closeAfter(this.res);
     if (!this.res.headersSent) sendApiError(this.res, apiError(413, 'too many chunks'));
@@ -195,7 +195,7 @@ export class Admission {
   }
 
   start(): void {
-    this.timer = setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
+    this.timer = setInterval(() => this.sweep(), DEADLINE_CHECK_INTERVAL_MS).unref();
   }
 
   stop(): void {

@@ -40,7 +40,11 @@ export const GAME_OF_KEYS = `SELECT g.id, g.title FROM games g WHERE g.id = $gam
 const EDITED_GAME = read('created_keys_game', GAME_OF_KEYS);
 
 // A separate statement, so that the next one counts the keys that were committed while this one waited.
-const LOCK_GAME = statement('created_keys_lock', `${GAME_OF_KEYS} FOR NO KEY UPDATE OF g`, 'game $game_id');
+const LOCK_GAME_OF_KEYS = statement(
+  'created_keys_lock',
+  `${GAME_OF_KEYS} FOR NO KEY UPDATE OF g`,
+  'game $game_id',
+);
 
 /** No row: the caller can't edit the game. A row of nulls: too many keys. */
 const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
@@ -128,7 +132,7 @@ export class CreatedKeysService {
     const { user_id } = actor;
     const create = async (manager?: EntityManager) => {
       const getRows = await this.database.execute(
-        [bind(LOCK_GAME, { game_id, user_id }), bind(CREATE_KEYS, { game_id, user_id, keys, label })],
+        [bind(LOCK_GAME_OF_KEYS, { game_id, user_id }), bind(CREATE_KEYS, { game_id, user_id, keys, label })],
         manager,
       );
       const rows = getRows(CREATE_KEYS);

@@ -42,7 +42,7 @@ export interface LibraryRow {
   } | null;
 }
 
-export const GAMES_ON_A_PAGE = 24;
+export const OWNED_GAMES_ON_A_PAGE = 24;
 
 export interface LibraryQuery {
   page: number;
@@ -89,7 +89,7 @@ const selectLibrary = (order: string, found?: string) => `
          ? ''
          : `LEFT JOIN games g ON g.id = owned.game_id LEFT JOIN bundles b ON b.id = owned.bundle_id WHERE ${found}`
      }
-     ORDER BY ${order} LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $offset) owned
+     ORDER BY ${order} LIMIT ${OWNED_GAMES_ON_A_PAGE + 1} OFFSET $offset) owned
    LEFT JOIN games g ON g.id = owned.game_id
    LEFT JOIN bundles b ON b.id = owned.bundle_id
    JOIN users u ON u.id = coalesce(g.user_id, b.user_id)
@@ -125,7 +125,7 @@ export const LIBRARY_BUNDLE = longRead<{ bundle: string } & (BundledGame | { gam
      JOIN games g ON g.id = owned.game_id AND strpos(lower(g.title), lower($search)) > 0
      JOIN users u ON u.id = g.user_id
      LEFT JOIN bundle_games e ON e.bundle_id = b.id AND e.game_id = g.id
-     ORDER BY e.position, g.id LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $offset) games ON true
+     ORDER BY e.position, g.id LIMIT ${OWNED_GAMES_ON_A_PAGE + 1} OFFSET $offset) games ON true
    WHERE b.id = $bundle_id AND ${ownsBundle('b.id', '$user_id')}
    ORDER BY games.position, games.game_id`,
   'user $user_id',
@@ -181,7 +181,7 @@ export class LibraryService {
 
   /** One row more than fits on the page if there is a next page. */
   page(user_id: number, { page, search, sort }: LibraryQuery): Promise<LibraryRow[]> {
-    const offset = (page - 1) * GAMES_ON_A_PAGE;
+    const offset = (page - 1) * OWNED_GAMES_ON_A_PAGE;
     return search === '' && sort === 'recent'
       ? this.database.rows(LIBRARY, { user_id, offset })
       : this.database.rows(LIBRARY_FOUND, { user_id, offset, search, by_title: sort === 'title' });
@@ -215,7 +215,7 @@ export class LibraryService {
     const rows = await this.database.rows(LIBRARY_BUNDLE, {
       user_id,
       bundle_id,
-      offset: (page - 1) * GAMES_ON_A_PAGE,
+      offset: (page - 1) * OWNED_GAMES_ON_A_PAGE,
       search,
     });
     if (rows.length === 0) return undefined;

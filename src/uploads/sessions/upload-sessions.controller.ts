@@ -14,7 +14,7 @@ import { isComplete, type Session, UploadSessions } from './upload-sessions.serv
 
 /** Maximum number of parts that a process receives at the same time, in total and from one IP address. */
 const RECEIVED = { accepted: 100, running: 32, each: 8 };
-const RETRY_AFTER_SECONDS = 5;
+const PART_RETRY_SECONDS = 5;
 
 class SessionRequest {
   @NonEmptyText('Signed text that identifies the session')
@@ -55,7 +55,7 @@ export class UploadSessionsController {
         inFlight.client,
         signal,
         () => this.receivePart(id, { part, size }, req),
-        RETRY_AFTER_SECONDS,
+        PART_RETRY_SECONDS,
       );
       return isComplete(session) ? new SessionResponse(200) : sessionState(session);
     } finally {

@@ -21,10 +21,10 @@ import type { UploadSession } from './upload-session.entity';
  * tool sends.
  */
 const MAX_SMALL_PARTS = 1000;
-const LIFETIME_MS = 24 * 3600 * 1000;
+const SESSION_LIFETIME_MS = 24 * 3600 * 1000;
 /** Maximum number of unfinished sessions for one owner's games. */
 export const MAX_SESSIONS = 100;
-const SWEEP_INTERVAL_MS = 50_000;
+const EXPIRED_SESSIONS_INTERVAL_MS = 50_000;
 const SWEPT_TOGETHER = 100;
 
 export type Session = Pick<UploadSession, 'id' | 'game_id' | 'max_bytes' | 'size' | 'received'>;
@@ -99,7 +99,7 @@ export class UploadSessions {
       max_bytes: max,
       size: size ?? null,
       now: new Date(now),
-      expires_at: new Date(now + LIFETIME_MS),
+      expires_at: new Date(now + SESSION_LIFETIME_MS),
     });
     const rows = await this.database.transaction((db) =>
       this.database.execute([bind(LOCK_FILE_OWNER, { game_id }), create], db),
@@ -172,7 +172,7 @@ export class UploadSessions {
   }
 
   /** Deletes expired sessions and those of deleted games. */
-  @Interval('upload sessions', staggered(SWEEP_INTERVAL_MS))
+  @Interval('upload sessions', staggered(EXPIRED_SESSIONS_INTERVAL_MS))
   async sweep(): Promise<void> {
     const now = new Date(this.clock.now());
     let last = '00000000-0000-0000-0000-000000000000';

@@ -12,7 +12,7 @@ import { FileStorage, requireLength } from './file-storage';
 /** The maximum size of an S3 object that is stored in one request. */
 const MAX_PUT_BYTES = 5 * 2 ** 30;
 /** An upload without progress fails after this time. */
-const IDLE_TIMEOUT_MS = 60_000;
+const SOCKET_IDLE_TIMEOUT_MS = 60_000;
 
 type S3Settings = Pick<
   Settings,
@@ -131,7 +131,7 @@ export class S3Storage extends FileStorage {
       path: to.path,
       method,
       headers: signed.headers as Record<string, string>,
-      timeout: IDLE_TIMEOUT_MS,
+      timeout: SOCKET_IDLE_TIMEOUT_MS,
       signal,
     });
     outgoing.on('timeout', () => outgoing.destroy(new Error('it sent nothing for a minute')));

@@ -7,7 +7,7 @@ export const BLOCK_BYTES = 64 * 1024;
 /** The limit of the message with all entries. */
 export const MAX_CONTAINER_BYTES = 32 * 1024 * 1024;
 
-export const EMPTY: Container = { files: [], folders: [], links: [] };
+export const EMPTY_CONTAINER: Container = { files: [], folders: [], links: [] };
 
 /** An empty file has one block without bytes. */
 export const blockCount = (size: number) => Math.max(1, Math.ceil(size / BLOCK_BYTES));

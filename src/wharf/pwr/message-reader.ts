@@ -12,7 +12,7 @@ const NONE = 0;
 const BROTLI = 1;
 const OTHER_COMPRESSIONS = ['', '', 'gzip', 'zstd'];
 const QUALITY = 1;
-const MAX_HEADER_BYTES = 64;
+const MAX_PATCH_HEADER_BYTES = 64;
 
 /** Reads messages, each preceded by its length. Buffers at most one message and one chunk. */
 export class MessageReader {
@@ -85,7 +85,7 @@ const endsEarly = () => new BuildFileError('The file ends early.');
 export async function openMessages(file: Bytes, magic: number, what: string): Promise<MessageReader> {
   const raw = new MessageReader(file);
   if ((await raw.take(4)).readUInt32LE() !== magic) throw new BuildFileError(`The file isn't a ${what}.`);
-  const settings = new Message(await raw.required(MAX_HEADER_BYTES), [1]).bytes(1);
+  const settings = new Message(await raw.required(MAX_PATCH_HEADER_BYTES), [1]).bytes(1);
   const compression = new Message(settings, [1, 2]).number(1);
   if (compression === NONE) return new MessageReader(raw.rest());
   if (compression === BROTLI) return new MessageReader(decompress(raw.rest()));

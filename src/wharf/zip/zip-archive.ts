@@ -21,7 +21,7 @@ const MAX_TARGET_BYTES = 1024;
 /** The compression method of files that aren't compressed. */
 const STORED = 0;
 /** A file up to this size is decompressed in one piece, which is faster than a stream. */
-const MAX_PIECE_BYTES = 64 * 1024;
+const INFLATE_AT_ONCE_BYTES = 64 * 1024;
 
 /** The entries and files of a zip archive of any origin, as launchers read them. Close it at the end. */
 export interface ZipArchive {
@@ -169,7 +169,7 @@ async function* readContent(
   path: string,
 ): AsyncGenerator<Buffer> {
   let sum = 0;
-  const isSmall = Math.max(entry.uncompressedSize, entry.compressedSize) <= MAX_PIECE_BYTES;
+  const isSmall = Math.max(entry.uncompressedSize, entry.compressedSize) <= INFLATE_AT_ONCE_BYTES;
   try {
     for await (const chunk of isSmall
       ? [await readPiece(zip, reader, entry)]

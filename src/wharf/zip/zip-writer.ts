@@ -24,8 +24,8 @@ const ZIP64_FILE_BYTES = 0xf0000000;
 const [FIRST_TIME, LAST_TIME] = [Date.UTC(1980, 0, 1), Date.UTC(2107, 11, 31, 23, 59, 58)];
 const MAX_UNIX_SECONDS = 0x7fffffff;
 /** A file up to this size is compressed in one piece, which is faster than a stream. */
-const MAX_PIECE_BYTES = 64 * 1024;
-const CHUNK_BYTES = 64 * 1024;
+const DEFLATE_AT_ONCE_BYTES = 64 * 1024;
+const OUTPUT_CHUNK_BYTES = 64 * 1024;
 
 interface Source {
   path: string;
@@ -91,7 +91,7 @@ const newEntry = ({ path, mode, size, content }: Source, offset: number): Writte
   name: Buffer.from(path),
   mode,
   offset,
-  flags: NAME_IS_UTF8 | (size > MAX_PIECE_BYTES ? SIZES_FOLLOW : 0),
+  flags: NAME_IS_UTF8 | (size > DEFLATE_AT_ONCE_BYTES ? SIZES_FOLLOW : 0),
   method: Buffer.isBuffer(content) ? STORED : DEFLATED,
   isZip64: size >= ZIP64_FILE_BYTES || offset >= ELSEWHERE,
   crc: 0,
@@ -104,7 +104,7 @@ async function* entryPieces(
   { size, content }: Source,
   mtime: Date,
 ): AsyncGenerator<Buffer> {
-  if (size > MAX_PIECE_BYTES) {
+  if (size > DEFLATE_AT_ONCE_BYTES) {
     yield localHeader(entry, mtime);
     yield* compressed(entry, content as Bytes);
     yield dataDescriptor(entry, size >= ZIP64_FILE_BYTES);
@@ -264,16 +264,16 @@ function unixTime(mtime: Date): Buffer {
 }
 
 async function* inChunks(pieces: Bytes): AsyncGenerator<Buffer> {
-  let chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  let chunk = Buffer.allocUnsafe(OUTPUT_CHUNK_BYTES);
   let filled = 0;
   for await (const piece of pieces)
     for (let at = 0; at < piece.length;) {
       const copied = piece.copy(chunk, filled, at);
       at += copied;
       filled += copied;
-      if (filled < CHUNK_BYTES) continue;
+      if (filled < OUTPUT_CHUNK_BYTES) continue;
       yield chunk;
-      chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+      chunk = Buffer.allocUnsafe(OUTPUT_CHUNK_BYTES);
       filled = 0;
     }
   yield chunk.subarray(0, filled);

@@ -1,6 +1,6 @@
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES, GAME_VISIBILITIES } from '../../../games/game.entity';
 import { DEPENDENTS, deleteParts, lockBeforeDeletion } from '../../../games/editing/game-deletion';
-import { MAX_SHORT_TEXT_CHARACTERS, MAX_TITLE_CHARACTERS } from '../../../games/editing/game-edits.dto';
+import { MAX_SHORT_TEXT_CHARACTERS, MAX_GAME_TITLE_CHARACTERS } from '../../../games/editing/game-edits.dto';
 import { MAX_SLUG_CHARACTERS, SLUG } from '../../../games/slug';
 import { idFor, idsFor, integer, minorUnits, oneOf, ownId, text, texts, title, url } from '../value-types';
 import { adminTable } from './admins';
@@ -18,7 +18,7 @@ const fields = [
   required('id', ownId),
   required('user_id', idFor('user'), { meaning: 'owner' }),
   required('slug', slug),
-  required('title', title(MAX_TITLE_CHARACTERS)),
+  required('title', title(MAX_GAME_TITLE_CHARACTERS)),
   optional('short_text', text({ max: MAX_SHORT_TEXT_CHARACTERS })),
   // `type` is the record type, so the game's type has another name.
   optional('game_type', oneOf(GAME_TYPES), 'default', {

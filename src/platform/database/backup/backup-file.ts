@@ -32,7 +32,7 @@ export const END_OF_TABLE = '\\.\n';
 
 const NEWLINE = 10;
 const MARKER = Buffer.from(`\n${END_OF_TABLE}`);
-const MAX_LINE_BYTES = 1024 * 1024;
+const MAX_BACKUP_LINE_BYTES = 1024 * 1024;
 
 const incomplete = () => new OperatorError('The backup is damaged or incomplete.');
 
@@ -83,7 +83,7 @@ export class BackupReader {
   private async line(): Promise<unknown> {
     let end: number;
     while ((end = this.buffer.indexOf(NEWLINE)) === -1) {
-      if (this.buffer.length > MAX_LINE_BYTES) throw incomplete();
+      if (this.buffer.length > MAX_BACKUP_LINE_BYTES) throw incomplete();
       this.buffer = Buffer.concat([this.buffer, await this.more()]);
     }
     const text = this.buffer.toString('utf8', 0, end);
