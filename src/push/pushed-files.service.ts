@@ -168,7 +168,8 @@ export class PushedFilesService {
     const { file } = await this.idempotency.once(key, request, async (manager) => {
       const file = await this.database.row(FILE_TO_FINISH, { build_id, file_id }, manager);
       if (!file) throw invalidBuildFile();
-      if ((await this.uploadedSize(file, manager)) !== size) throw badRequest('size differs from the uploaded file');
+      if ((await this.uploadedSize(file, manager)) !== size)
+        throw badRequest('size differs from the uploaded file');
       await this.database.execute(
         [
           bind(LOCK_PUSHED_BUILD, { build_id }),
