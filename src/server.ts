@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http';
 import { EntityManager } from 'typeorm';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { explain, startedByNpm } from './platform/config/environment';
+import { explain, startedByNpm, watchParent } from './platform/config/environment';
 import { settingsOfThisProcess } from './process-settings';
 import type { Settings } from './platform/config/settings';
 import { User } from './auth/accounts/user.entity';
@@ -27,19 +27,11 @@ export function serve(): void {
   // SIGHUP: the terminal was closed.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => void server.stop(0));
-  if (startedByNpm()) watchParent(server);
+  if (startedByNpm()) watchParent(() => void server.stop(0));
   server.start(settingsOfThisProcess).catch((error: unknown) => {
     if (!server.isStopping) console.error(explain(error));
     void server.stop(1);
   });
-}
-
-/** A signal to npm ends only npm's shell, so this process stops when its parent changes. */
-function watchParent(server: Server): void {
-  const parent = process.ppid;
-  setInterval(() => {
-    if (process.ppid !== parent) void server.stop(0);
-  }, 250).unref();
 }
 
 /** Starts and stops the serving process: database, application, port. */

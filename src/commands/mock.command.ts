@@ -1,6 +1,6 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the services */
 import { Option } from 'commander';
-import { environmentOfThisProcess, explain } from '../platform/config/environment';
+import { environmentOfThisProcess, explain, watchParent } from '../platform/config/environment';
 import { type Commands, integerParser } from './operator-command';
 import type { MockOptions } from '../dev/mock/mock-server';
 
@@ -34,8 +34,11 @@ async function runMock(options: MockOptions): Promise<void> {
   // A second signal waits for the first: after Ctrl-C, npm sends one more.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
   process.once('disconnect', () => void stop(0));
+  const env = environmentOfThisProcess();
+  // The shell of another script can start a mock for the next script, and end before it.
+  if (['npx', 'gamewharf'].includes(env.npm_lifecycle_event ?? '')) watchParent(() => void stop(0));
   try {
-    console.log(JSON.stringify(await server.start(options, environmentOfThisProcess())));
+    console.log(JSON.stringify(await server.start(options, env)));
   } catch (error) {
     if (stopping) return;
     console.error(explain(error));

@@ -151,6 +151,38 @@ test('rejects production and a database of the developer', async () => {
   }
 });
 
+test('says what to do if it cannot create its folder', () => {
+  const TMPDIR = join(temporary, 'missing');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, 'mock', '--port', '0'], {
+    env: environment({ TMPDIR }),
+    encoding: 'utf8',
+  });
+  expect({ status, stdout, stderr }).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: `No folder can be created in ${TMPDIR} (ENOENT). Set TMPDIR to a folder that this user can write to.\n`,
+  });
+});
+
+test.each(['npx', 'gamewharf'])(
+  'ends with the shell of npm_lifecycle_event %s',
+  async (npm_lifecycle_event) => {
+    const shell = spawn('sh', ['-c', `"${process.execPath}" "${CLI}" mock --port 0; true`], {
+      env: environment({ npm_lifecycle_event: 'npx' }),
+    });
+    started.push(shell);
+    await once(createInterface(shell.stdout), 'line');
+    const [folder] = folders();
+    const pid = Number(readFileSync(join(temporary, folder!, 'mock.pid'), 'utf8'));
+    shell.kill('SIGTERM');
+    try {
+      await until(() => folders().length === 0);
+    } finally {
+      if (folders().length > 0) process.kill(pid);
+    }
+  },
+);
+
 test('a killed mock takes its database server with it, and the next start deletes what is left', async () => {
   // As in many containers, the parent doesn't wait for the process, which stays in the list of processes.
   const parent = spawn(

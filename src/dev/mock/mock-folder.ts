@@ -1,6 +1,7 @@
 import { chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { OperatorError } from '../../platform/errors/operator-error';
 import { isSignaled } from '../embedded/postmaster';
 
 const PREFIX = 'gamewharf-mock-';
@@ -12,8 +13,7 @@ export class MockFolder {
 
   /** A new folder, with a copy of the template's data folder if there is one. Deletes folders that killed mocks have left. */
   static async create(template?: string): Promise<MockFolder> {
-    await deleteAbandoned();
-    const path = await mkdtemp(join(tmpdir(), PREFIX));
+    const path = await createFolder();
     // Root runs PostgreSQL as another account, which needs access.
     await chmod(path, 0o755);
     await writeFile(join(path, PID_FILE), String(process.pid));
@@ -23,6 +23,17 @@ export class MockFolder {
 
   async remove(): Promise<void> {
     await rm(this.path, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+async function createFolder(): Promise<string> {
+  try {
+    await deleteAbandoned();
+    return await mkdtemp(join(tmpdir(), PREFIX));
+  } catch (error) {
+    throw new OperatorError(
+      `No folder can be created in ${tmpdir()} (${(error as NodeJS.ErrnoException).code}). Set TMPDIR to a folder that this user can write to.`,
+    );
   }
 }
 

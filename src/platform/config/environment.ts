@@ -14,6 +14,14 @@ export const environmentOfThisProcess = (): NodeJS.ProcessEnv => process.env;
 
 export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);
 
+/** A signal to npm or npx ends only its shell, so a server stops when its parent changes. */
+export function watchParent(stop: () => void): void {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) stop();
+  }, 250).unref();
+}
+
 // The value before `.env` is loaded, because the commands load that file themselves.
 const TYPED_DATA_DIR = process.env.DATA_DIR;
 
