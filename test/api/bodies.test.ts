@@ -87,6 +87,12 @@ test.each<[string, string | Buffer, Record<string, string>, HttpResponse]>([
     { 'content-type': FORM },
     tooMany,
   ],
+  [
+    'a field after 1,001 empty ones',
+    `title=Sent${'&'.repeat(1001)}private=true`,
+    { 'content-type': FORM },
+    tooMany,
+  ],
   ['a form over the limit', `title=${'x'.repeat(600_000)}`, { 'content-type': FORM }, tooLarge],
   ['a gzip bomb', BOMB, { 'content-type': FORM, 'content-encoding': 'gzip' }, tooLarge],
   ['an unknown encoding', title, { 'content-type': FORM, 'content-encoding': 'compress' }, badType],
