@@ -289,6 +289,23 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
     expect((await objects()).filter((key) => key.includes(id))).toEqual([]);
   });
 
+  test('slow clients at a few IP addresses leave room for the parts of others', async () => {
+    const { id, location } = await begin();
+    const slow = Array.from({ length: 32 }, (_, i) => {
+      const headers = { 'content-range': `bytes 0-${BLOCK - 1}/*`, 'content-length': BLOCK };
+      const localAddress = `127.0.0.${2 + Math.floor(i / 8)}`;
+      const outgoing = request(location, { method: 'PUT', headers, localAddress, agent: false });
+      outgoing.on('error', () => undefined);
+      outgoing.flushHeaders();
+      return outgoing;
+    });
+    await until(async () => (await openParts(id)) === slow.length);
+    const other = await begin();
+    expect(await put(other.location, randomBytes(100), 0, 100)).toEqual(reply(200));
+    for (const outgoing of slow) outgoing.destroy();
+    await until(async () => (await openParts(id)) === 0);
+  });
+
   test('an owner has at most so many sessions and bytes', async () => {
     const { id } = await sessions().create(game.id);
     await sql(

@@ -59,6 +59,7 @@ export function limitsPage(page) {
   const lists = of('platform/output/list-streams');
   const concurrency = of('platform/limits/concurrency-limit');
   const files = of('uploads/file-responses');
+  const parts = of('uploads/sessions/upload-sessions.controller');
   const { MAX_HTML_CHARACTERS } = of('collections/html');
   const deliveries = of('operator/webhooks/webhook-deliveries.service');
   const webhooks = of('operator/webhooks/webhooks.service');
@@ -97,6 +98,11 @@ export function limitsPage(page) {
       ['files that one IP address downloads from a local folder at a time', number(files.FILES_EACH)],
       ['files that all clients download from a local folder at a time', 'a quarter of `MAX_CONNECTIONS`'],
       ['wait before a download starts', seconds(concurrency.MAX_WAIT_MS)],
+      ['parts of files that one IP address uploads at a time', number(parts.PARTS_EACH)],
+      [
+        'parts of files that all clients upload at a time',
+        `${number(parts.MAX_PARTS)}, at most a sixteenth of \`MAX_CONNECTIONS\``,
+      ],
       [
         'minimum read rate of a long response',
         `${kib(admission.MIN_READ_BYTES)} in ${seconds(admission.READ_TIMEOUT_MS)}`,

@@ -8,12 +8,16 @@ import { NonEmptyText } from '../../platform/input/parameters';
 import { ConcurrencyLimit, MAX_WAIT_MS } from '../../platform/limits/concurrency-limit';
 import { RequestCost } from '../../platform/limits/rate-limits.decorators';
 import { WebResponse } from '../../platform/output/response';
+import { Descriptors } from '../../platform/server/descriptors';
 import { readContentRange } from './content-range';
 import { PartBody } from './part-body';
 import { isComplete, type Session, UploadSessions } from './upload-sessions.service';
 
 /** Maximum number of parts that a process receives at the same time, in total and from one IP address. */
-const RECEIVED = { accepted: 100, running: 32, each: 8 };
+export const PARTS_EACH = 8;
+export const MAX_PARTS = 256;
+// Each part uses a file descriptor or a connection to the bucket, in addition to the client's connection.
+const PARTS_SHARE = 1 / 16;
 const PART_RETRY_SECONDS = 5;
 
 class SessionRequest {
@@ -25,9 +29,19 @@ class SessionRequest {
 @ApiExcludeController()
 @Controller('upload-sessions')
 export class UploadSessionsController {
-  private readonly limit = new ConcurrencyLimit(RECEIVED);
+  private readonly limit: ConcurrencyLimit;
 
-  constructor(private readonly sessions: UploadSessions) {}
+  constructor(
+    private readonly sessions: UploadSessions,
+    { maxConnections }: Descriptors,
+  ) {
+    const running = Math.min(MAX_PARTS, Math.ceil(maxConnections * PARTS_SHARE));
+    this.limit = new ConcurrencyLimit({
+      accepted: 2 * running,
+      running,
+      each: Math.min(PARTS_EACH, running),
+    });
+  }
 
   /** Upload tools start a session at one URL and send parts to another URL. Here, both are the same. */
   @Post(':token')
