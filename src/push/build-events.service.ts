@@ -9,6 +9,8 @@ import type { BuildEventResponse } from './push.dto';
 
 /** The limit for one build, in addition to events of the service itself. */
 export const MAX_EVENTS = 1000;
+/** The limit for the texts of all events of a build, which one response lists. */
+export const MAX_EVENT_BYTES = 1024 * 1024;
 
 /** An event of the service itself about a build. */
 export const ADD_EVENT = statement(
@@ -20,7 +22,9 @@ const ADD_CLIENT_EVENT = statement<{ id: number }>(
   'add_build_event',
   `INSERT INTO build_events (build_id, type, message, data)
    SELECT $build_id, $type, $message, $data
-   WHERE (SELECT count(*) FROM build_events WHERE build_id = $build_id) < ${MAX_EVENTS} RETURNING id`,
+   WHERE (SELECT count(*) < ${MAX_EVENTS} AND coalesce(sum(octet_length(message) + coalesce(octet_length(data), 0)), 0)
+            <= ${MAX_EVENT_BYTES} - octet_length($message::text) - coalesce(octet_length($data::text), 0)
+          FROM build_events WHERE build_id = $build_id) RETURNING id`,
 );
 
 const EVENTS_OF_BUILD = longRead<Pick<BuildEvent, 'id' | 'type' | 'message' | 'data' | 'created_at'>>(

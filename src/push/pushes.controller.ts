@@ -177,7 +177,7 @@ export class PushesController {
   @Post(':build_id/events')
   @ApiOperation({
     summary: 'Report an event of a build',
-    description: `${FOR_EDITORS} At most 1,000 events per build.`,
+    description: `${FOR_EDITORS} At most 1,000 events and 1 MiB per build.`,
   })
   @OncePerKey()
   @ApiOkResponse({ type: SuccessResponse })

@@ -81,6 +81,18 @@ test('limits concurrently started builds', async () => {
   expect(refused).toEqual(Array(2).fill(failure(429, 'too many unfinished builds')));
 });
 
+test('limits the bytes of the events of a build', async () => {
+  const { owner, build } = await newSession();
+  const path = `/wharf/builds/${build.id}/events`;
+  const report = (data: string) => owner.post(path, { type: 'log', message: 'm', data });
+  for (let sent = 0; sent + 100_001 <= MEGABYTE; sent += 100_001)
+    expect((await report('x'.repeat(100_000))).status).toBe(200);
+  expect(await report('x'.repeat(100_000))).toEqual(failure(429, 'too many events of the build'));
+  expect((await report('')).status).toBe(200);
+  // A character has up to three bytes here.
+  expect(await report('€'.repeat(20_000))).toEqual(failure(429, 'too many events of the build'));
+});
+
 test('limits concurrently started sessions', async () => {
   const { owner, game, build } = await newSession();
   const channels = ['a', 'b', 'c'].map((channel) =>

@@ -2805,7 +2805,9 @@ WITH own AS MATERIALIZED (SELECT id FROM games WHERE user_id = $1 UNION SELECT g
 -- parameters: build_id, type, message, data
 INSERT INTO build_events (build_id, type, message, data)
    SELECT $1, $2, $3, $4
-   WHERE (SELECT count(*) FROM build_events WHERE build_id = $1) < 1000 RETURNING id;
+   WHERE (SELECT count(*) < 1000 AND coalesce(sum(octet_length(message) + coalesce(octet_length(data), 0)), 0)
+            <= 1048576 - octet_length($3::text) - coalesce(octet_length($4::text), 0)
+          FROM build_events WHERE build_id = $1) RETURNING id;
 
 -- add_own_build_event: src/push/build-events.service.ts
 -- parameters: build_id, type, message, data
