@@ -21,12 +21,14 @@ import {
 } from './collection-game.dto';
 import { EditsCollection } from './edits-collection';
 import { SuccessResponse } from '../platform/output/success-response';
+import { CollectionGamesListService } from './collection-games-list.service';
 import { CollectionGamesService } from './collection-games.service';
 
 @Controller('collections/:collection_id')
 @ApiTags('Collections')
 export class CollectionGamesController {
   constructor(
+    private readonly list: CollectionGamesListService,
     private readonly entries: CollectionGamesService,
     private readonly lists: ListStreams,
     private readonly links: StoreLinks,
@@ -47,7 +49,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<CollectionGamesResponse | LongResponse> {
     const { collection_id, page, per_page } = request;
-    const rows = await this.entries.page(user_id, request);
+    const rows = await this.list.page(user_id, request);
     return this.lists.response(
       'collection_games',
       rows,

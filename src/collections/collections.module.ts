@@ -5,6 +5,7 @@ import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { Collection } from './collection.entity';
 import { CollectionGame } from './collection-game.entity';
 import { CollectionGamesController } from './collection-games.controller';
+import { CollectionGamesListService } from './collection-games-list.service';
 import { CollectionGamesService } from './collection-games.service';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
@@ -22,12 +23,18 @@ import { ResanitizeService } from './resanitize.service';
   controllers: [CollectionsController, CollectionGamesController],
   providers: [
     CollectionsService,
+    CollectionGamesListService,
     CollectionGamesService,
     ProfileCollectionsService,
     ResanitizeService,
     // The thread is a provider, so that it ends with the application.
     { provide: HtmlThread, useValue: htmlThread },
   ],
-  exports: [CollectionsService, CollectionGamesService, ProfileCollectionsService],
+  exports: [
+    CollectionsService,
+    CollectionGamesListService,
+    CollectionGamesService,
+    ProfileCollectionsService,
+  ],
 })
 export class CollectionsModule {}

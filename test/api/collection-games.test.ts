@@ -1,4 +1,4 @@
-import { FIRST_PAGE, LATER_PAGE } from '../../src/collections/collection-games.service';
+import { FIRST_PAGE, LATER_PAGE } from '../../src/collections/collection-games-list.service';
 import { Database } from '../../src/platform/database/database';
 import { bind, type BoundStatement } from '../../src/platform/database/statement';
 import { type Actor } from '../support/actor';

@@ -1,5 +1,6 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
+import { CollectionGamesListService } from '../../collections/collection-games-list.service';
 import { CollectionGamesService } from '../../collections/collection-games.service';
 import { MAX_COLLECTION_TITLE_CHARACTERS } from '../../collections/collection.dto';
 import { CollectionsService } from '../../collections/collections.service';
@@ -35,6 +36,7 @@ export class PlayerCollectionsController {
   constructor(
     private readonly own: ProfileCollectionsService,
     private readonly collections: CollectionsService,
+    private readonly games: CollectionGamesListService,
     private readonly entries: CollectionGamesService,
     private readonly library: LibraryService,
     private readonly page: CollectionsPage,
@@ -212,7 +214,7 @@ export class PlayerCollectionsController {
     const page = parsePage(query.text('page'));
     const find = query.text('find')?.trim().slice(0, MAX_FIND) || undefined;
     const [games, found] = [
-      await this.entries.titles(user_id, collection.id, page),
+      await this.games.titles(user_id, collection.id, page),
       find === undefined ? [] : await this.library.page(user_id, { page: 1, search: find, sort: 'title' }),
     ];
     return this.page.one(visitor, { collection, games, page, find, found, draft, result });
