@@ -18,6 +18,7 @@ import { DownloadsService } from './downloads.service';
 import { FileQuota } from './file-quota.service';
 import { FileResponses } from './file-responses';
 import { FilesController } from './files.controller';
+import { FileUploadJobs } from './file-upload-jobs.service';
 import { FileUploadsService } from './file-uploads.service';
 import { FilesService } from './files.service';
 import { UploadSessionsController } from './sessions/upload-sessions.controller';
@@ -49,6 +50,7 @@ import { UploadsService } from './uploads.service';
     UploadParts,
     UnusedFiles,
     UploadEditsService,
+    FileUploadJobs,
     FileUploadsService,
     FileQuota,
     { provide: FileStorage, useFactory: createStorage, inject: [Settings, Clock, ServiceUrl] },

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Audit } from '../../src/audit/audit';
-import { FileUploadsService } from '../../src/uploads/file-uploads.service';
+import { FileUploadJobs } from '../../src/uploads/file-upload-jobs.service';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
 import { UnusedFiles } from '../../src/uploads/unused-files.service';
 import { type Browser, signInBrowser } from '../support/browser';
@@ -78,7 +78,7 @@ const put = (path: string, range: string, body?: Buffer) =>
 
 async function complete(id: string, game_id = game.id) {
   await post(filesPath(`/uploads/${id}/complete`, game_id));
-  await theApp().get(FileUploadsService).waitForFiles();
+  await theApp().get(FileUploadJobs).waitForFiles();
   return post(filesPath(`/uploads/${id}/complete`, game_id));
 }
 
@@ -194,7 +194,7 @@ describe('upload', () => {
     await post(filesPath(`/uploads/${body.id}/complete`), {}, await signInBrowser(admin));
     await until(async () => (await readUploads()).length === 1);
     resume();
-    await theApp().get(FileUploadsService).waitForFiles();
+    await theApp().get(FileUploadJobs).waitForFiles();
     slow.mockRestore();
     expect(await readUploads()).toHaveLength(1);
     expect(await sql('SELECT state, error FROM file_uploads WHERE id = $1', [body.id])).toEqual([
@@ -233,7 +233,7 @@ describe('upload', () => {
     await until(async () => (await readUploads(theirs.id)).length === 1);
     expect(await readUploads()).toEqual([]);
     resume();
-    await theApp().get(FileUploadsService).waitForFiles();
+    await theApp().get(FileUploadJobs).waitForFiles();
     slow.mockRestore();
     expect(await readUploads()).toHaveLength(3);
   });
@@ -244,12 +244,12 @@ describe('upload', () => {
     await put(body.path, 'bytes 0-6/7', content);
     const broken = jest.spyOn(theApp().get(FileStorage), 'put').mockRejectedValue(new Error('disk is full'));
     await post(filesPath(`/uploads/${body.id}/complete`));
-    await theApp().get(FileUploadsService).waitForFiles();
+    await theApp().get(FileUploadJobs).waitForFiles();
     broken.mockRestore();
     await browser.get(filesPath());
     expect(browser.words).toContain('The file could not be stored. Try again.');
     await browser.submit(filesPath(`/uploads/${body.id}/complete`));
-    await theApp().get(FileUploadsService).waitForFiles();
+    await theApp().get(FileUploadJobs).waitForFiles();
     expect(await readUploads()).toHaveLength(1);
   });
 
@@ -510,7 +510,7 @@ describe('changes', () => {
     await put(body.path, 'bytes 0-0/1', Buffer.from('x'));
     await sql('DELETE FROM uploads WHERE id = $1', [id]);
     await post(filesPath(`/uploads/${body.id}/complete`));
-    await theApp().get(FileUploadsService).waitForFiles();
+    await theApp().get(FileUploadJobs).waitForFiles();
     await browser.get(filesPath());
     expect(browser.words).toContain('The file to replace was deleted.');
     expect(await readUploads()).toEqual([]);
