@@ -255,60 +255,7 @@ SELECT c.id FROM collections c WHERE c.id = $1 AND (c.user_id = $2
 -- parameters: collection_ids
 SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE;
 
--- collection_games_add: src/collections/collection-games.service.ts
--- parameters: user_id, collection_id, game_id, blurb
-WITH collection AS (
-  SELECT c.id, (c.user_id = $1
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)) AS editable FROM collections c
-  WHERE c.id = $2 AND (NOT c.private OR (c.user_id = $1
-  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))),
-   game AS (SELECT g.* FROM games g WHERE g.id = $3 AND (
-  (g.visibility = 'public' AND g.published_at IS NOT NULL)
-  OR (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
-  OR (g.visibility = 'restricted' AND EXISTS (
-  
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  UNION ALL
-  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-    UNION ALL
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  ) of_address
-  WHERE ue.user_id = $1 AND ue.verified)))),
-   added AS (
-     INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
-     SELECT collection.id, game.id,
-       coalesce((SELECT max(e.sort_key) FROM collection_games e WHERE e.collection_id = $2), 0) + 1, $4, $1
-     FROM collection, game WHERE collection.editable
-     ON CONFLICT (collection_id, game_id) DO NOTHING
-     RETURNING *),
-   counted AS (
-     UPDATE collections c SET games_count = c.games_count + 1, updated_at = clock_timestamp()
-     FROM added WHERE c.id = added.collection_id)
-   SELECT collection.editable, entry.*
-   FROM collection LEFT JOIN (
-  SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, e.position, e.user_id, e.created_at) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, e.blurb AS blurb
-  FROM (
-    SELECT e.*, c.games_count + (SELECT count(*) FROM added) - (
-      SELECT count(*) FROM collection_games later
-      WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
-    FROM (
-      SELECT * FROM added
-      UNION ALL
-      SELECT * FROM collection_games
-      WHERE collection_id = $2 AND game_id = $3 AND NOT EXISTS (SELECT FROM added)) e
-    JOIN collections c ON c.id = e.collection_id) e
-  JOIN game g ON g.id = e.game_id) entry ON true;
-
--- collection_games_first_page: src/collections/collection-games.service.ts, long, concurrency key: user $2
+-- collection_games_first_page: src/collections/collection-games-list.service.ts, long, concurrency key: user $2
 -- parameters: collection_id, user_id, limit
 SELECT page.* FROM collections c
   LEFT JOIN (
@@ -346,7 +293,7 @@ SELECT page.* FROM collections c
   WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)));
 
--- collection_games_later_page: src/collections/collection-games.service.ts, long, concurrency key: user $2
+-- collection_games_later_page: src/collections/collection-games-list.service.ts, long, concurrency key: user $2
 -- parameters: collection_id, user_id, offset, limit
 WITH first AS (
      SELECT e.sort_key FROM collection_games e
@@ -413,9 +360,62 @@ WITH first AS (
   WHERE c.id = $1 AND (NOT c.private OR (c.user_id = $2
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)));
 
--- collection_games_long_blurbs: src/collections/collection-games.service.ts, long
+-- collection_games_long_blurbs: src/collections/collection-games-list.service.ts, long
 -- parameters: collection_id, game_ids
 SELECT game_id, blurb FROM collection_games WHERE collection_id = $1 AND game_id = ANY ($2::bigint[]);
+
+-- collection_games_add: src/collections/collection-games.service.ts
+-- parameters: user_id, collection_id, game_id, blurb
+WITH collection AS (
+  SELECT c.id, (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)) AS editable FROM collections c
+  WHERE c.id = $2 AND (NOT c.private OR (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))),
+   game AS (SELECT g.* FROM games g WHERE g.id = $3 AND (
+  (g.visibility = 'public' AND g.published_at IS NOT NULL)
+  OR (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
+  OR (g.visibility = 'restricted' AND EXISTS (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $1 AND ue.verified)))),
+   added AS (
+     INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
+     SELECT collection.id, game.id,
+       coalesce((SELECT max(e.sort_key) FROM collection_games e WHERE e.collection_id = $2), 0) + 1, $4, $1
+     FROM collection, game WHERE collection.editable
+     ON CONFLICT (collection_id, game_id) DO NOTHING
+     RETURNING *),
+   counted AS (
+     UPDATE collections c SET games_count = c.games_count + 1, updated_at = clock_timestamp()
+     FROM added WHERE c.id = added.collection_id)
+   SELECT collection.editable, entry.*
+   FROM collection LEFT JOIN (
+  SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, e.position, e.user_id, e.created_at) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, e.blurb AS blurb
+  FROM (
+    SELECT e.*, c.games_count + (SELECT count(*) FROM added) - (
+      SELECT count(*) FROM collection_games later
+      WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
+    FROM (
+      SELECT * FROM added
+      UNION ALL
+      SELECT * FROM collection_games
+      WHERE collection_id = $2 AND game_id = $3 AND NOT EXISTS (SELECT FROM added)) e
+    JOIN collections c ON c.id = e.collection_id) e
+  JOIN game g ON g.id = e.game_id) entry ON true;
 
 -- collection_games_order: src/collections/collection-games.service.ts
 -- parameters: user_id, collection_id, remove_game_ids, game_ids
@@ -2246,6 +2246,29 @@ SELECT s.* FROM games g LEFT JOIN LATERAL (
      JOIN purchases p ON p.id = found.purchase_id) s ON true
    WHERE g.id = $6 AND (g.user_id = $7 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $7 OFFSET 0)) ORDER BY s.created_at DESC, s.id DESC;
 
+-- recent_sales: src/purchases/sales/recent-sales.ts, long, concurrency key: user $5
+-- parameters: from, to, previous_from, previous_to, user_id, game_id
+SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
+     count(*) FILTER (WHERE p.status = 'complete') AS purchases,
+     coalesce(sum(CASE WHEN p.status <> 'complete' THEN 0 WHEN p.purchase_type <> 'bundle' THEN p.amount::float8 ELSE (
+       SELECT share.amount FROM (SELECT * FROM purchase_shares WHERE purchase_id = p.id OFFSET 0) share
+       WHERE share.game_id = s.game_id) END), 0) AS amount,
+     sum(k.keys)::float8 AS keys, sum(k.claimed)::float8 AS claimed
+   FROM (VALUES (true, $1::date, $2::date), (false, $3::date, $4::date)) period (current, first, last)
+   CROSS JOIN LATERAL (
+     SELECT period.current, newest.* FROM (
+  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $5 UNION SELECT game_id FROM game_admins WHERE user_id = $5) g
+  WHERE $6::bigint IS NULL OR g.id = $6) g CROSS JOIN LATERAL (
+       SELECT purchase_id, game_id, sold_at FROM purchase_games
+       WHERE game_id = g.id AND sold_at >= period.first::timestamp AT TIME ZONE 'UTC' AND sold_at < (period.last + 1)::timestamp AT TIME ZONE 'UTC'
+       ORDER BY sold_at DESC, purchase_id DESC LIMIT 2000) newest
+     ORDER BY sold_at DESC, purchase_id DESC LIMIT 2000) s
+   JOIN purchases p ON p.id = s.purchase_id
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS keys, count(user_id) AS claimed FROM download_keys
+     WHERE purchase_id = s.purchase_id AND game_id = s.game_id AND revoked_at IS NULL) k
+   GROUP BY 1, 2, 3, 4;
+
 -- newest_sales: src/purchases/sales/sale-statements.ts, long
 -- parameters: count
 SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
@@ -2561,29 +2584,6 @@ WITH edited AS MATERIALIZED (
 SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
    FROM games g JOIN sales_periods s ON s.game_id = g.id AND s.unit = 'day' AND s.first_day >= $1::date
    WHERE g.id = $2 AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0)) GROUP BY 1 ORDER BY 3 DESC, 1;
-
--- recent_sales: src/purchases/sales/sales-report.service.ts, long, concurrency key: user $5
--- parameters: from, to, previous_from, previous_to, user_id, game_id
-SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
-     count(*) FILTER (WHERE p.status = 'complete') AS purchases,
-     coalesce(sum(CASE WHEN p.status <> 'complete' THEN 0 WHEN p.purchase_type <> 'bundle' THEN p.amount::float8 ELSE (
-       SELECT share.amount FROM (SELECT * FROM purchase_shares WHERE purchase_id = p.id OFFSET 0) share
-       WHERE share.game_id = s.game_id) END), 0) AS amount,
-     sum(k.keys)::float8 AS keys, sum(k.claimed)::float8 AS claimed
-   FROM (VALUES (true, $1::date, $2::date), (false, $3::date, $4::date)) period (current, first, last)
-   CROSS JOIN LATERAL (
-     SELECT period.current, newest.* FROM (
-  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $5 UNION SELECT game_id FROM game_admins WHERE user_id = $5) g
-  WHERE $6::bigint IS NULL OR g.id = $6) g CROSS JOIN LATERAL (
-       SELECT purchase_id, game_id, sold_at FROM purchase_games
-       WHERE game_id = g.id AND sold_at >= period.first::timestamp AT TIME ZONE 'UTC' AND sold_at < (period.last + 1)::timestamp AT TIME ZONE 'UTC'
-       ORDER BY sold_at DESC, purchase_id DESC LIMIT 2000) newest
-     ORDER BY sold_at DESC, purchase_id DESC LIMIT 2000) s
-   JOIN purchases p ON p.id = s.purchase_id
-   CROSS JOIN LATERAL (
-     SELECT count(*) AS keys, count(user_id) AS claimed FROM download_keys
-     WHERE purchase_id = s.purchase_id AND game_id = s.game_id AND revoked_at IS NULL) k
-   GROUP BY 1, 2, 3, 4;
 
 -- sales_figures: src/purchases/sales/sales-report.service.ts, long, concurrency key: user $1
 -- parameters: user_id, game_id, summed, from, to, previous_from, previous_to, currency, unit, summed_for_columns, days, limit, offset
@@ -3320,12 +3320,20 @@ SELECT coalesce(sum(f.bytes), 0)::float8 AS bytes FROM games g CROSS JOIN LATERA
        WHERE game_id = g.id AND state IN ('receiving', 'storing') AND created_at > $1::timestamptz - interval '24 hours') f
    WHERE g.user_id = $2;
 
--- claim_file_upload: src/uploads/file-uploads.service.ts
+-- claim_file_upload: src/uploads/file-upload-jobs.service.ts
 -- parameters: now, id, game_id
 UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $1::timestamptz + interval '60000 ms'
    WHERE id = $2 AND game_id = $3
      AND (state IN ('receiving', 'failed') OR (state = 'storing' AND (leased_until < $1) IS NOT FALSE))
    RETURNING *;
+
+-- release_file_upload: src/uploads/file-upload-jobs.service.ts
+-- parameters: state, error, id
+UPDATE file_uploads SET state = $1, error = $2, leased_until = NULL WHERE id = $3 AND state = 'storing';
+
+-- renew_file_upload: src/uploads/file-upload-jobs.service.ts
+-- parameters: now, id
+UPDATE file_uploads SET leased_until = $1::timestamptz + interval '60000 ms' WHERE id = $2 AND state = 'storing';
 
 -- discard_file_upload: src/uploads/file-uploads.service.ts
 -- parameters: file_upload_id, game_id, user_id, now
@@ -3342,14 +3350,6 @@ SELECT p.id, p.filename, p.size, p.state, p.error, p.upload_id, p.replaces,
      AND ($3::uuid IS NOT NULL OR p.state <> 'stored')
      AND p.created_at > $4::timestamptz - interval '24 hours'
    ORDER BY p.created_at, p.id LIMIT 100;
-
--- release_file_upload: src/uploads/file-uploads.service.ts
--- parameters: state, error, id
-UPDATE file_uploads SET state = $1, error = $2, leased_until = NULL WHERE id = $3 AND state = 'storing';
-
--- renew_file_upload: src/uploads/file-uploads.service.ts
--- parameters: now, id
-UPDATE file_uploads SET leased_until = $1::timestamptz + interval '60000 ms' WHERE id = $2 AND state = 'storing';
 
 -- file_quota_lock: src/uploads/lock-owner.ts, concurrency key: game $1
 -- parameters: game_id

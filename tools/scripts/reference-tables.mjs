@@ -165,7 +165,7 @@ ${limits(
   ['operator tokens', number(of('operator/tokens/operator-tokens.service').MAX_LIVE), 'error of the command'],
   [
     'sales in the Figures page’s counts of refunds, sources and keys',
-    `the newest ${number(of('purchases/sales/sales-report.service').MAX_RECENT)} of a period`,
+    `the newest ${number(of('purchases/sales/recent-sales').MAX_RECENT)} of a period`,
     'not counted; the page shows a note',
   ],
   [

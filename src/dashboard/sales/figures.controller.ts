@@ -19,7 +19,8 @@ import {
   type FiguresQuery,
   figuresPage,
 } from './figures.page';
-import { type Report, SalesReportService, type Sold } from '../../purchases/sales/sales-report.service';
+import type { Sold } from '../../purchases/sales/recent-sales';
+import { type Report, SalesReportService } from '../../purchases/sales/sales-report.service';
 
 const MAX_GAMES_IN_FILE = 10_000;
 

@@ -21,13 +21,8 @@ import {
 import { type Bar, chart, formatSales, shareBar } from './chart';
 import { dateFields } from './filter';
 import { listChartColumns, formatColumn, type Period, RANGES, formatShortColumn, UNIT_NAMES } from './period';
-import {
-  type GameSold,
-  MAX_RECENT,
-  type Recent,
-  type Report,
-  type Sold,
-} from '../../purchases/sales/sales-report.service';
+import { MAX_RECENT, type Recent, type Sold } from '../../purchases/sales/recent-sales';
+import type { GameSold, Report } from '../../purchases/sales/sales-report.service';
 import { buyersPath, FIGURES_PATH } from './sales-paths';
 import { salesViews } from './sales-views';
 

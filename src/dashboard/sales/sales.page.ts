@@ -23,7 +23,7 @@ import type { Period } from './period';
 import { RANGES } from './period';
 import { buyerPath, salePath } from './sales-paths';
 import { salesViews } from './sales-views';
-import type { Sold } from '../../purchases/sales/sales-report.service';
+import type { Sold } from '../../purchases/sales/recent-sales';
 
 export const SALES_ON_A_PAGE = 50;
 export const MAX_FILTER_GAMES = 200;

@@ -1,8 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
-import { canEdit, editedBy } from '../../games/visibility';
+import { canEdit } from '../../games/visibility';
 import { type Dates, daysIn } from '../../platform/formats/days';
+import {
+  mergeRecent,
+  RECENT_SALES,
+  type Recent,
+  type RecentSales,
+  REPORTED_GAMES,
+  type Sold,
+  splitByPeriod,
+  summedBy,
+} from './recent-sales';
 
 export type Unit = 'day' | 'week' | 'month';
 
@@ -13,11 +23,6 @@ export interface ReportPeriod extends Dates {
   summed: 'day' | 'month';
   /** The period before this one, with as many days. */
   previous?: Dates;
-}
-
-export interface Sold {
-  purchases: number;
-  amount: number;
 }
 
 export interface CurrencySold extends Sold {
@@ -33,28 +38,6 @@ export interface Totals extends CurrencySold {
 export interface GameSold extends Sold {
   id: number;
   title: string;
-}
-
-interface RecentSales extends Sold {
-  /** Whether these sales are in the period; otherwise they are in the previous one. */
-  current: boolean;
-  currency: string;
-  game_id: number;
-  source: string;
-  /** The number of sales including refunded ones, which `purchases` and `amount` exclude. */
-  sales: number;
-  /** Live keys of the sales, and those of them that are claimed. */
-  keys: number;
-  claimed: number;
-}
-
-/** The figures of one period, for its newest sales. */
-export interface Recent {
-  refunds: number;
-  keys: number;
-  claimed: number;
-  /** Whether there are older sales, which are not counted. */
-  isSample: boolean;
 }
 
 export interface Report {
@@ -80,14 +63,7 @@ export interface Filter {
   currency?: string;
 }
 
-/** Sales of a period that are read individually. Revenue and sales are summed from all. */
-export const MAX_RECENT = 2000;
 const MAX_CURRENCIES = 30;
-
-/** The games that the user can edit, or only the one with `$game_id`. */
-const GAMES = `(
-  SELECT g.id FROM (${editedBy('$user_id')}) g
-  WHERE $game_id::bigint IS NULL OR g.id = $game_id) g`;
 
 /**
  * Totals of the period, by day or month depending on the unit. Without OFFSET 0, PostgreSQL may read the
@@ -105,7 +81,7 @@ const PREVIOUS_DAYS = `(
 export const TOTALS = longRead<CurrencySold>(
   'sales_totals',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-   FROM ${GAMES} CROSS JOIN LATERAL ${selectPeriods('g', '$summed', 'currency, purchases, amount')} s
+   FROM ${REPORTED_GAMES} CROSS JOIN LATERAL ${selectPeriods('g', '$summed', 'currency, purchases, amount')} s
    GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${MAX_CURRENCIES}`,
   'user $user_id',
 );
@@ -133,7 +109,7 @@ const IN_CHOSEN = 'currency = (SELECT currency FROM chosen)';
  */
 export const SALES_FIGURES = longRead<FiguresRow>(
   'sales_figures',
-  `WITH own AS MATERIALIZED (SELECT g.id FROM ${GAMES}),
+  `WITH own AS MATERIALIZED (SELECT g.id FROM ${REPORTED_GAMES}),
    sold AS MATERIALIZED (
      SELECT g.id AS game_id, s.*
      FROM own g CROSS JOIN LATERAL ${selectPeriods('g', '$summed', 'first_day, currency, purchases, amount')} s),
@@ -171,32 +147,6 @@ export const SALES_FIGURES = longRead<FiguresRow>(
                     UNION ALL SELECT game_id, purchases, amount FROM sold WHERE ${IN_CHOSEN}) games_and_sales
               GROUP BY id ORDER BY 3 DESC NULLS LAST, 2 DESC NULLS LAST, id DESC LIMIT $limit OFFSET $offset) ranked) r
       JOIN games g ON g.id = r.id) AS games`,
-  'user $user_id',
-);
-
-const dayStart = (day: string) => `${day}::timestamp AT TIME ZONE 'UTC'`;
-
-// Only a bundle is split among games.
-const RECENT_SALES = longRead<RecentSales>(
-  'recent_sales',
-  `SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
-     count(*) FILTER (WHERE p.status = 'complete') AS purchases,
-     coalesce(sum(CASE WHEN p.status <> 'complete' THEN 0 WHEN p.purchase_type <> 'bundle' THEN p.amount::float8 ELSE (
-       SELECT share.amount FROM (SELECT * FROM purchase_shares WHERE purchase_id = p.id OFFSET 0) share
-       WHERE share.game_id = s.game_id) END), 0) AS amount,
-     sum(k.keys)::float8 AS keys, sum(k.claimed)::float8 AS claimed
-   FROM (VALUES (true, $from::date, $to::date), (false, $previous_from::date, $previous_to::date)) period (current, first, last)
-   CROSS JOIN LATERAL (
-     SELECT period.current, newest.* FROM ${GAMES} CROSS JOIN LATERAL (
-       SELECT purchase_id, game_id, sold_at FROM purchase_games
-       WHERE game_id = g.id AND sold_at >= ${dayStart('period.first')} AND sold_at < ${dayStart('(period.last + 1)')}
-       ORDER BY sold_at DESC, purchase_id DESC LIMIT ${MAX_RECENT}) newest
-     ORDER BY sold_at DESC, purchase_id DESC LIMIT ${MAX_RECENT}) s
-   JOIN purchases p ON p.id = s.purchase_id
-   CROSS JOIN LATERAL (
-     SELECT count(*) AS keys, count(user_id) AS claimed FROM download_keys
-     WHERE purchase_id = s.purchase_id AND game_id = s.game_id AND revoked_at IS NULL) k
-   GROUP BY 1, 2, 3, 4`,
   'user $user_id',
 );
 
@@ -280,28 +230,3 @@ const periodValues = ({ from, to, previous }: ReportPeriod) => ({
   previous_from: previous?.from ?? null,
   previous_to: previous?.to ?? null,
 });
-
-const splitByPeriod = (rows: RecentSales[]) =>
-  [rows.filter(({ current }) => current), rows.filter(({ current }) => !current)] as const;
-
-/** `all` are the sales of the period in every currency. */
-function mergeRecent(own: RecentSales[], all: RecentSales[]): Recent {
-  const recent: Recent = { refunds: 0, keys: 0, claimed: 0, isSample: false };
-  for (const one of own) {
-    recent.refunds += one.sales - one.purchases;
-    recent.keys += one.keys;
-    recent.claimed += one.claimed;
-  }
-  const read = all.reduce((count, row) => count + row.sales, 0);
-  return { ...recent, isSample: read >= MAX_RECENT };
-}
-
-function summedBy<Name extends 'source' | 'game_id'>(rows: RecentSales[], name: Name): RecentSales[] {
-  const sums = new Map<RecentSales[Name], RecentSales>();
-  for (const row of rows) {
-    const sum = sums.get(row[name]);
-    if (sum === undefined) sums.set(row[name], { ...row });
-    else for (const field of ['purchases', 'amount', 'keys', 'claimed'] as const) sum[field] += row[field];
-  }
-  return [...sums.values()];
-}
