@@ -181,10 +181,16 @@ export class LinksService {
         if (!(await take(db, link))) return false;
         const user_id = link.user_id!;
         await lockUser(db, user_id);
-        // The first verified address is the primary one.
-        const hasPrimary = await db.existsBy(UserEmail, { user_id, verified: true, is_primary: true });
+        // The first verified address is the primary one. An imported one isn't marked, but used as such.
+        const [current] = await db.find(UserEmail, {
+          where: { user_id, verified: true },
+          order: { is_primary: 'DESC', email: 'ASC' },
+          take: 1,
+        });
+        if (current && !current.is_primary)
+          await db.update(UserEmail, { user_id, email: current.email }, { is_primary: true });
         const own = { user_id, email: link.email!, verified: false };
-        const { affected } = await db.update(UserEmail, own, { verified: true, is_primary: !hasPrimary });
+        const { affected } = await db.update(UserEmail, own, { verified: true, is_primary: !current });
         return affected === 1;
       });
     } catch (error) {
