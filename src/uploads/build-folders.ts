@@ -9,7 +9,7 @@ const IN_USE_INTERVAL_MS = 60_000;
 /** Folders of a process that was killed are deleted when they are unchanged for this time. */
 const STALE_MS = 10 * 60_000;
 /** Only these folders are deleted, because BUILD_DIR can contain other files. */
-const NAME = /^(build|signature)-\d+\./;
+const NAME = /^gamewharf-(build|signature)-\d+\./;
 
 /** Temporary folders in BUILD_DIR, one for each build that is processed or signed. */
 @Injectable()
@@ -20,7 +20,8 @@ export class BuildFolders {
     { BUILD_DIR }: Settings,
     private readonly clock: Clock,
   ) {
-    this.parent = BUILD_DIR ?? join(tmpdir(), 'gamewharf-builds');
+    // Not a folder of its own for all builds: another user of the machine could have created it.
+    this.parent = BUILD_DIR ?? tmpdir();
   }
 
   /** Runs the work with a new folder, which is deleted afterwards. `name`: unique. */
@@ -28,7 +29,7 @@ export class BuildFolders {
     name: `${'build' | 'signature'}-${number}.${string}`,
     work: (folder: string) => Promise<Result>,
   ): Promise<Result> {
-    const folder = join(this.parent, name);
+    const folder = join(this.parent, `gamewharf-${name}`);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const touch = () => void utimes(folder, new Date(), new Date()).catch(() => undefined);
     const timer = setInterval(touch, IN_USE_INTERVAL_MS).unref();
@@ -42,11 +43,13 @@ export class BuildFolders {
 
   /** Deletes the folders of processes that were killed. */
   async deleteStale(): Promise<void> {
-    for (const name of await readdir(this.parent).catch(() => [])) {
+    const names = await readdir(this.parent).catch(() => []);
+    for (const name of names.filter((one) => NAME.test(one))) {
       const path = join(this.parent, name);
       const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Infinity }));
-      if (NAME.test(name) && this.clock.now() - mtimeMs > STALE_MS)
-        await rm(path, { recursive: true, force: true });
+      if (this.clock.now() - mtimeMs > STALE_MS)
+        // In a shared folder, it can belong to another user.
+        await rm(path, { recursive: true, force: true }).catch(() => undefined);
     }
   }
 }

@@ -1,9 +1,12 @@
-import { mkdir, readdir, utimes } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, stat, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import type { Container } from '../../src/wharf/pwr/entries';
 import { BuildJobs } from '../../src/push/build-jobs.service';
 import { EMPTY_CONTAINER } from '../../src/wharf/pwr/container';
 import { writeSignature } from '../../src/wharf/pwr/signature';
+import { Settings } from '../../src/platform/config/settings';
+import { BuildFolders } from '../../src/uploads/build-folders';
 import { UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
 import { metric } from '../support/metric';
 import { chunked, encodePatch, joined, type Operation } from '../support/pushed-builds';
@@ -197,7 +200,12 @@ test('a channel whose first push fails leaves no empty file, unless it is edited
 });
 
 test('folders of killed processes in BUILD_DIR are deleted when they are unchanged for ten minutes', async () => {
-  const names = ['build-1.1.killed', 'signature-2.killed', 'build-3.1.running', 'of-another-program'];
+  const names = [
+    'gamewharf-build-1.1.killed',
+    'gamewharf-signature-2.killed',
+    'gamewharf-build-3.1.running',
+    'build-4.1.of-another-program',
+  ];
   for (const name of names) {
     const path = join(environment.BUILD_DIR, name);
     await mkdir(path, { recursive: true });
@@ -206,9 +214,18 @@ test('folders of killed processes in BUILD_DIR are deleted when they are unchang
   }
   await theApp().get(BuildJobs).sweep();
   expect((await readdir(environment.BUILD_DIR)).toSorted()).toEqual([
-    'build-3.1.running',
-    'of-another-program',
+    'build-4.1.of-another-program',
+    'gamewharf-build-3.1.running',
   ]);
+});
+
+test('without BUILD_DIR, no folder is shared with other users of the machine', async () => {
+  const folders = new BuildFolders(Object.assign(new Settings(), { BUILD_DIR: undefined }), theClock());
+  const [parent, mode] = await folders.with('build-1.1.test', async (folder) => [
+    dirname(folder),
+    (await stat(folder)).mode & 0o777,
+  ]);
+  expect([parent, mode]).toEqual([tmpdir(), 0o700]);
 });
 
 test('metrics count builds by result, their bytes and the age of the oldest', async () => {

@@ -182,8 +182,7 @@ export class Settings {
   // Number of pushed builds that this process processes at the same time; 0: only other processes do.
   @WholeNumber(0, 64) BUILD_WORKERS: number = 1;
 
-  // A folder for the temporary files of pushed builds and of signatures. Default: gamewharf-builds in the
-  // system's temporary folder.
+  // A folder for the temporary files of pushed builds and of signatures. Default: the system's temporary folder.
   BUILD_DIR?: string = undefined;
 
   // How long the URL of a file is valid.
