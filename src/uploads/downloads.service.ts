@@ -17,6 +17,7 @@ import { type BuildFileRow, DownloadableBuilds } from './downloadable-builds.ser
 import { type Downloader, invalidBuildFile, UploadsService } from './uploads.service';
 
 interface StoredFile {
+  external_url?: string | null;
   file_key: string | null;
   file_url: string | null;
 }
@@ -42,7 +43,7 @@ export class DownloadsService {
   /** The URL of an upload's file, for a user who may download it. */
   async upload(request: DownloadUploadRequest, credential: Downloader, req: Request): Promise<string> {
     const upload = await this.uploads.file(request, credential);
-    const url = upload.external_url ?? this.signUrl(upload, upload.filename);
+    const url = this.locate(upload, upload.filename);
     this.count(upload, upload.game_id, request.uuid, req);
     return url;
   }
@@ -53,7 +54,7 @@ export class DownloadsService {
    */
   async withKey({ id, key }: { id: number; key: string }, upload_id: number, visit: string): Promise<string> {
     const upload = await this.uploads.fileOfKey(key, upload_id);
-    const url = upload.external_url ?? this.signUrl(upload, upload.filename);
+    const url = this.locate(upload, upload.filename);
     const { game_id } = upload;
     this.counts.add({
       game_id,
@@ -70,7 +71,7 @@ export class DownloadsService {
   async build(request: DownloadBuildRequest, credential: Downloader, req: Request): Promise<string> {
     const file = await this.builds.file(request, credential);
     if (request.sub_type !== 'default') throw invalidBuildFile();
-    const url = this.signUrl(file, buildFileName(file, request));
+    const url = this.locate(file, buildFileName(file, request));
     if (request.file_type !== 'signature') this.count(file, file.game_id, request.uuid, req);
     return url;
   }
@@ -87,8 +88,10 @@ export class DownloadsService {
     );
   }
 
-  private signUrl({ file_url, file_key }: StoredFile, filename: string): string {
-    return file_url ?? this.storage.downloadUrl(file_key!, filename);
+  /** A redirect of Express would percent-encode a host that isn't ASCII, and the legacy route sends the URL itself. */
+  private locate({ external_url, file_url, file_key }: StoredFile, filename: string): string {
+    const url = external_url ?? file_url;
+    return url === null ? this.storage.downloadUrl(file_key!, filename) : new URL(url).href;
   }
 
   /**

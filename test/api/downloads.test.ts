@@ -104,6 +104,13 @@ test('returns the URL on the legacy route', async () => {
   );
 });
 
+test('returns the same URL on both routes if it is not ASCII', async () => {
+  const external = await make.upload({ game, external_url: 'https://münchen.example/ö?q=é' });
+  const url = 'https://xn--mnchen-3ya.example/%C3%B6?q=%C3%A9';
+  expect(await readLocation(`/uploads/${external.id}/download`)).toBe(url);
+  expect(await anonymous.get(`/api/1/${player.key}/upload/${external.id}/download`)).toEqual(ok({ url }));
+});
+
 test('returns errors as JSON', async () => {
   expect(await player.get('/uploads/4000000/download')).toEqual(failure(404, 'invalid upload'));
   for (const uuid of ['x', ''])
