@@ -4,6 +4,7 @@ import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor, anonymous } from '../support/actor';
 import { baseUrl, logged, openApp, theApp, useStore } from '../support/app';
 import { failure, send } from '../support/http';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { recordStatements } from '../support/statements';
@@ -244,6 +245,21 @@ test('a signed-in player adds the game to the library once', async () => {
   await browser.submit(`${path()}/claim`);
   expect(browser.page.status).toBe(303);
   expect(await stored()).toMatchObject({ user_id: reader.id });
+});
+
+test.each([
+  ['revoked', 'revoked_at = now()', 404, 'This key doesn’t exist, or it was already revoked.'],
+  ['claimed by another account', 'user_id = OWNER', 409, 'Another account already has this key.'],
+])('a key that is %s meanwhile is not added to the library', async (_, change, status, words) => {
+  const browser = await signInBrowser(player);
+  await browser.get(path());
+  const { query, commit } = await holdLocks(`SELECT FROM download_keys WHERE id = ${key.id} FOR UPDATE`);
+  const claim = browser.submit(`${path()}/claim`, { again: 'true' });
+  await untilBlocked();
+  await query(`UPDATE download_keys SET ${change.replace('OWNER', String(owner.id))} WHERE id = ${key.id}`);
+  await commit();
+  expect((await claim).status).toBe(status);
+  expect(browser.words).toContain(words);
 });
 
 test('a key of a bundle lists the other games, and a refund closes its page', async () => {

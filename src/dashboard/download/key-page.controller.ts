@@ -121,7 +121,10 @@ export class KeyPageController {
       this.page(key, row, visitor, req, await this.uploads.ofKey(key), result);
     const { found, seconds } = await this.redemption.redeem(visitor, key, { allowOwned: true });
     if (seconds !== undefined) return showForm(tooManyAttempts(seconds));
-    if (!found) return showForm({ status: 409, problem: 'Another account already has this key.' });
+    if (!found) {
+      if (!(await this.library.keyPage(key))) throw invalidKey();
+      return showForm({ status: 409, problem: 'Another account already has this key.' });
+    }
     const verb = found.result === 'claimed' ? 'is now' : 'was already';
     return seeOther(LIBRARY_PATH, { message: `${found.title} ${verb} in your library.` });
   }
@@ -132,7 +135,7 @@ export class KeyPageController {
       const found = await this.library.keyPage(key);
       return found && this.isHidden(found, visitor) ? undefined : found;
     });
-    if (!row) throw apiError(404, 'invalid download key');
+    if (!row) throw invalidKey();
     if (this.settings.KEY_PAGES === 'all' || row.key_owner_id === null || visitor.user) return row;
     if (!wantsPage(req)) throw authenticationRequired();
     throw new SignInRequired(keyPath(key));
@@ -160,3 +163,5 @@ export class KeyPageController {
     return this.view.show({ key, row, visitor, uploads, others, platform, result });
   }
 }
+
+const invalidKey = () => apiError(404, 'invalid download key');
