@@ -10,6 +10,11 @@ interface Found<Value> {
   lives_ms?: number;
 }
 
+interface Lookup<Value> {
+  sent: number;
+  result: Promise<Value>;
+}
+
 interface Entry<Value> {
   value: Value;
   expiresAt: number;
@@ -17,12 +22,12 @@ interface Entry<Value> {
 
 /**
  * Caches the results of lookups. A result expires at most one TTL after its lookup was sent, because the data
- * may have changed since then. Concurrent lookups of a key share one result, and errors aren't cached. The
+ * may have changed since then. Until then, concurrent lookups of a key share it, and errors aren't cached. The
  * library's own `fetch` is slower: docs/contributing/decisions/performance.md.
  */
 export class LookupCache<Value extends object> {
   private readonly entries: LRUCache<string, Entry<Value>>;
-  private readonly lookups = new Map<string, Promise<Value>>();
+  private readonly lookups = new Map<string, Lookup<Value>>();
   /** The number of calls of clear(). */
   private generation = 0;
 
@@ -48,9 +53,12 @@ export class LookupCache<Value extends object> {
   find(key: string, look: () => Promise<Found<Value>>): Promise<Value> {
     const cached = this.get(key);
     if (cached) return Promise.resolve(cached);
-    let lookup = this.lookups.get(key);
-    if (!lookup) this.lookups.set(key, (lookup = this.load(key, look)));
-    return lookup;
+    const sent = this.clock.monotonic();
+    const running = this.lookups.get(key);
+    if (running && sent < running.sent + this.options.ttl_ms) return running.result;
+    const result = this.load(key, look, sent);
+    this.lookups.set(key, { sent, result });
+    return result;
   }
 
   /** Callers that already wait for a lookup get its result, which isn't cached. */
@@ -60,16 +68,15 @@ export class LookupCache<Value extends object> {
     this.lookups.clear();
   }
 
-  private async load(key: string, look: () => Promise<Found<Value>>): Promise<Value> {
+  private async load(key: string, look: () => Promise<Found<Value>>, sent: number): Promise<Value> {
     const { generation } = this;
-    const sent = this.clock.monotonic();
     try {
       const { value, lives_ms = Infinity } = await look();
       if (generation === this.generation)
         this.entries.set(key, { value, expiresAt: sent + Math.min(this.options.ttl_ms, lives_ms) });
       return value;
     } finally {
-      if (generation === this.generation) this.lookups.delete(key);
+      if (generation === this.generation && this.lookups.get(key)?.sent === sent) this.lookups.delete(key);
     }
   }
 }
