@@ -2,4 +2,4 @@ import { create } from 'content-disposition';
 
 /** The Content-Disposition of a file to save (RFC 6266). Some clients parse only quoted names. */
 export const attachment = (filename: string): string =>
-  create(filename).replace(/filename=([^"*;]+)/, 'filename="$1"');
+  create(filename).replace(/^attachment; filename=([^";]+)/, 'attachment; filename="$1"');
