@@ -1263,7 +1263,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
 -- parameters: user_id, addresses, after_user_id, after_email
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT user_id, email, theirs, n FROM (
-       SELECT t.user_id, t.email, (t.email = ANY (person.addresses)) IS TRUE AS theirs,
+       SELECT t.user_id, t.email, (t.email = ANY (person.addresses) AND t.user_id IS DISTINCT FROM person.user_id) IS TRUE AS theirs,
          row_number() OVER (ORDER BY t.user_id, t.email) AS n
        FROM person, (
          SELECT * FROM user_emails WHERE (user_id, email) > ($3::bigint, $4::text)

@@ -38,10 +38,11 @@ const BY_ADDRESS = read<{ email: string; user_id: number | null }>(
    LEFT JOIN user_emails e ON e.email = typed.email AND e.verified`,
 );
 
+/** Entries of the person's email addresses in other accounts. */
 export const CLAIMS = createScan<{ user_id: number; email: string }>(
   'user_emails',
   { user_id: 'bigint', email: 'text' },
-  't.email = ANY (person.addresses)',
+  't.email = ANY (person.addresses) AND t.user_id IS DISTINCT FROM person.user_id',
 );
 
 @Injectable()
