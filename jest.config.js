@@ -19,6 +19,9 @@ const esmOnly = [
   '@redocly/openapi-core',
 ];
 
+// Whatever the umask of the shell, other accounts and programs can read what the tests create, as in a default shell.
+process.umask(0o022);
+
 /** @type {import('jest').Config} */
 module.exports = {
   rootDir: __dirname,
