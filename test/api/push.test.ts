@@ -3,7 +3,15 @@ import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openZip } from '../../src/wharf/zip/zip-archive';
-import { joined, recordedTrees, recording, RECORDINGS, type TreeEntry } from '../support/pushed-builds';
+import {
+  joined,
+  recordedTrees,
+  recording,
+  RECORDINGS,
+  type TreeEntry,
+  asSent,
+  sortByPath,
+} from '../support/pushed-builds';
 import { runIf } from '../support/run-if';
 import { baseUrl } from '../support/app';
 import { useFiles } from '../support/files';
@@ -16,11 +24,6 @@ const { folder, environment } = useFiles({ FILES_QUOTA_BYTES: String(QUOTA) });
 
 const isRecorded = existsSync(RECORDINGS);
 const withRecordings = runIf(isRecorded, 'recordings of the upload tool are missing');
-
-const byPath = (entries: TreeEntry[]) => entries.toSorted((a, b) => (a.path < b.path ? -1 : 1));
-/** The upload tool makes files readable. */
-const asSent = (entry: TreeEntry) =>
-  'mode' in entry ? { ...entry, mode: (parseInt(entry.mode, 8) | 0o644).toString(8) } : entry;
 
 /** The files and links of a zip archive. */
 async function treeIn(archive: Buffer): Promise<TreeEntry[]> {
@@ -36,7 +39,7 @@ async function treeIn(archive: Buffer): Promise<TreeEntry[]> {
   }
   for (const { path } of zip.container.folders) entries.push({ path, dir: true });
   zip.close();
-  return byPath(entries);
+  return sortByPath(entries);
 }
 
 const newTool = async () => {
@@ -90,7 +93,7 @@ withRecordings.describe('the recorded pushes', () => {
       const found = await treeIn(await download('archive'));
       const isFolder = (entry: TreeEntry) => 'dir' in entry;
       expect(found.filter((entry) => !isFolder(entry))).toEqual(
-        byPath(tree.filter((entry) => !isFolder(entry)).map(asSent)),
+        sortByPath(tree.filter((entry) => !isFolder(entry)).map(asSent)),
       );
       const folders = found.filter(isFolder).map(({ path }) => path);
       expect(folders).toEqual(expect.arrayContaining(tree.filter(isFolder).map(({ path }) => path)));

@@ -1,6 +1,6 @@
+import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { Client } from 'pg';
 import { SALES_FIGURES, TOTALS } from '../../src/purchases/sales/sales-report.service';
-import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { bind, type Statement } from '../../src/platform/database/statement';
 import { SALES_LISTS, FIRST_PLACE } from '../../src/purchases/sales/sales-list.service';
 import { explainPlan } from '../support/plans';
@@ -11,6 +11,7 @@ import { baseUrl, databaseUrl, theClock, useStore } from '../support/app';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { recordStatements } from '../support/statements';
+import { addSales } from '../support/selling';
 
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
 
@@ -31,14 +32,6 @@ beforeAll(async () => {
   game = await make.game({ owner, admins: [admin], title: 'Bright <Harbour>' });
   browser = await signInBrowser(owner);
 });
-
-/** Adds a day of sales as the service records it. */
-const sold = (game_id: number, day: string, currency: string, purchases: number, amount: number) =>
-  sql(
-    addToPeriods(
-      `(SELECT ${game_id} AS game_id, '${currency}' AS currency, '${day.slice(0, 10)}'::date AS day, ${purchases} AS purchases, ${amount} AS amount)`,
-    ),
-  );
 
 describe('the Sales page', () => {
   test('is in the navigation of users with games', async () => {
@@ -281,12 +274,12 @@ describe('the Figures page', () => {
   test('groups by currency, by day, week and month, for one game or all', async () => {
     const seller = await make.user();
     const [one, two] = [await make.game({ owner: seller }), await make.game({ owner: seller })];
-    await sold(one.id, dayAgo(0), 'USD', 2, 1998);
-    await sold(one.id, dayAgo(3), 'USD', 1, 999);
-    await sold(one.id, dayAgo(3), 'JPY', 4, 2000);
-    await sold(two.id, dayAgo(3), 'USD', 5, 100_000);
-    await sold(two.id, dayAgo(200), 'USD', 1, 100);
-    await sold(two.id, dayAgo(3000), 'USD', 1, 12_300);
+    await addSales(one.id, dayAgo(0), 'USD', 2, 1998);
+    await addSales(one.id, dayAgo(3), 'USD', 1, 999);
+    await addSales(one.id, dayAgo(3), 'JPY', 4, 2000);
+    await addSales(two.id, dayAgo(3), 'USD', 5, 100_000);
+    await addSales(two.id, dayAgo(200), 'USD', 1, 100);
+    await addSales(two.id, dayAgo(3000), 'USD', 1, 12_300);
     const page = await signInBrowser(seller);
     const ask = async (query: string) => {
       await page.get(`${FIGURES}?${query}`);
@@ -330,7 +323,7 @@ describe('the Figures page', () => {
 
   test('spaces the labels of the axis evenly', async () => {
     const seller = await make.user();
-    await sold((await make.game({ owner: seller })).id, dayAgo(0), 'USD', 1, 100);
+    await addSales((await make.game({ owner: seller })).id, dayAgo(0), 'USD', 1, 100);
     const page = await signInBrowser(seller);
     for (const range of ['30d', '90d', '12m', '5y', '12m&by=week', '30d&by=week', '12m&by=day']) {
       await page.get(`${FIGURES}?range=${range}`);
@@ -350,7 +343,7 @@ describe('the Figures page', () => {
       ['2024-03-01', 2, 1300],
       ['2024-03-02', 4, 4000],
     ];
-    for (const [day, purchases, amount] of days) await sold(mine.id, day, 'EUR', purchases, amount);
+    for (const [day, purchases, amount] of days) await addSales(mine.id, day, 'EUR', purchases, amount);
     const page = await signInBrowser(seller);
     const custom = (from: string, to: string) => page.get(`${FIGURES}?range=custom&from=${from}&to=${to}`);
     await custom('2024-02-29', '2024-03-01');
@@ -409,9 +402,9 @@ describe('the Figures page', () => {
       await make.downloadKey({ game: mine, purchase_id: purchase.id, user_id });
     await make.downloadKey({ game: mine, purchase_id: refunded.id, revoked_at: dayAgo(0) });
     await make.downloadKey({ game: other, purchase_id: bundle.id, user_id: seller.id });
-    await sold(mine.id, dayAgo(0), 'USD', 2, 1451);
-    await sold(mine.id, dayAgo(0), 'JPY', 1, 1000);
-    await sold(mine.id, dayAgo(40), 'USD', 1, 1000);
+    await addSales(mine.id, dayAgo(0), 'USD', 2, 1451);
+    await addSales(mine.id, dayAgo(0), 'JPY', 1, 1000);
+    await addSales(mine.id, dayAgo(40), 'USD', 1, 1000);
     const page = await signInBrowser(seller);
     await page.get(FIGURES);
     expect(page.words).toContain('Refunds 1 −50% from 2');
@@ -434,7 +427,7 @@ describe('the Figures page', () => {
        INSERT INTO purchase_games (purchase_id, game_id) SELECT id, $1 FROM made`,
       [mine.id],
     );
-    await sold(mine.id, dayAgo(0), 'USD', 1050, 105_000);
+    await addSales(mine.id, dayAgo(0), 'USD', 1050, 105_000);
     const page = await signInBrowser(seller);
     await page.get(FIGURES);
     expect(page.words).toContain('Sales 1,050');
@@ -446,7 +439,7 @@ describe('the Figures page', () => {
     const seller = await make.user();
     const old = await make.game({ owner: seller });
     const page = await signInBrowser(seller);
-    await sold(old.id, '2015-06-07', 'EUR', 1, 500);
+    await addSales(old.id, '2015-06-07', 'EUR', 1, 500);
     expect((await recordStatements(() => page.get(FIGURES))).length).toBeLessThanOrEqual(5);
     expect(page.words).toContain('Show all time');
     await page.get(/href="([^"]*range=all[^"]*)"/.exec(page.page.text)![1]!.replaceAll('&amp;', '&'));
@@ -460,7 +453,7 @@ describe('the Figures page', () => {
     const seller = await make.user();
     const games = [];
     for (let i = 0; i < 30; i++) games.push(await make.game({ owner: seller, title: `Number ${i}` }));
-    for (const game of games.slice(0, 26)) await sold(game.id, dayAgo(1), 'USD', 1, 100);
+    for (const game of games.slice(0, 26)) await addSales(game.id, dayAgo(1), 'USD', 1, 100);
     const page = await signInBrowser(seller);
     await page.get(FIGURES);
     expect(page.words).not.toContain('without sales');
@@ -475,7 +468,7 @@ describe('the Figures page', () => {
     const mine = await make.game({ owner: seller, title: '=Night, Ferry: Ⅱ!' });
     const odd = await make.game({ owner: seller, title: '夜' });
     await make.purchase({ games: [mine], source: 'card', amount: 1200, created_at: '2024-03-01T10:00:00Z' });
-    await sold(mine.id, '2024-03-01', 'USD', 1, 1200);
+    await addSales(mine.id, '2024-03-01', 'USD', 1, 1200);
     const page = await signInBrowser(seller);
     const file = async (query: string) => {
       const { headers, text } = await page.get(
@@ -519,7 +512,7 @@ describe('the Figures page', () => {
     await page.get(`${FIGURES}?range=all`);
     expect(page.words).toContain('There are no sales.');
     expect(page.words).not.toMatch(/\b19\d\d\b/);
-    await sold(mine.id, '2015-06-07', 'EUR', 1, 500);
+    await addSales(mine.id, '2015-06-07', 'EUR', 1, 500);
     const today = dayAgo(0).slice(0, 10);
     expect(await readContentDisposition()).toBe(
       `attachment; filename="sales-by-game-2015-06-01-to-${today}.csv"`,

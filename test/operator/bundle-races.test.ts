@@ -15,30 +15,17 @@ import { openApp, useStore } from '../support/app';
 import { failure, type HttpResponse } from '../support/http';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
+import { operator, readPurchaseId, sellBundle } from '../support/selling';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
 const bundle = { type: 'bundle', id: 1, user_id: 1, slug: 'b', title: 'B', game_ids: [1, 2, 3] };
-const operator = new Actor(0, 'operator', OPERATOR_TOKEN);
 let player: Actor;
 let purchase_id: number;
 
-const sell = (fields: object = {}) =>
-  operator.postJson('/operator/purchases', {
-    bundle_id: 1,
-    user_id: 2,
-    email: 'buyer@example.com',
-    currency: 'USD',
-    amount: 1000,
-    ...fields,
-  });
 const claim = (game_id = 1) => player.post('/bundles/1/claim-game', { game_id });
 const refund = (id = purchase_id) => operator.postJson(`/operator/purchases/${id}/refund`, {});
 const erase = () => operator.postJson('/operator/users/2/erase', {});
-const readPurchaseId = ({ status, body }: HttpResponse) => {
-  expect(status).toBe(200);
-  return (body as { purchase: { id: number } }).purchase.id;
-};
 const keys = () =>
   sql<{ game_id: number; live: boolean }>(
     'SELECT game_id::int, revoked_at IS NULL AS live FROM download_keys ORDER BY id',
@@ -48,7 +35,7 @@ beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases, download_keys, collections, bundles CASCADE');
   await importLines(user(1), user(2), ...[1, 2, 3, 4].map((id) => game(id)), bundle);
   player = new Actor(2, 'user2', await make.key({ owner: { id: 2 } }));
-  purchase_id = readPurchaseId(await sell());
+  purchase_id = readPurchaseId(await sellBundle());
 });
 
 afterEach(async () => {
@@ -94,7 +81,7 @@ describe('a claim that races a refund leaves no live key', () => {
 
   test('no order of claims and refunds leaves one', async () => {
     for (let round = 0; round < 5; round++) {
-      purchase_id = readPurchaseId(await sell());
+      purchase_id = readPurchaseId(await sellBundle());
       await Promise.all([claim(1), claim(2), refund(), claim(1), claim(3), claim(2)]);
       await refund(purchase_id);
       const live = await sql('SELECT FROM download_keys WHERE purchase_id = $1 AND revoked_at IS NULL', [
@@ -107,7 +94,7 @@ describe('a claim that races a refund leaves no live key', () => {
 
 test('a refund locks a game that an import added meanwhile in the order of IDs', async () => {
   await importLines({ ...bundle, id: 2, slug: 'c', game_ids: [2, 3] });
-  const id = readPurchaseId(await sell({ bundle_id: 2, amount: 0 }));
+  const id = readPurchaseId(await sellBundle({ bundle_id: 2, amount: 0 }));
   const { query, commit } = await holdLocks(`SELECT FROM purchases WHERE id = ${id} FOR UPDATE`);
   const refunded = refund(id);
   await untilBlocked();
@@ -124,7 +111,7 @@ test('a refund locks a game that an import added meanwhile in the order of IDs',
 });
 
 test('claims of several games and purchases at once create one key for each game', async () => {
-  await sell();
+  await sellBundle();
   const games = [1, 2, 3];
   // One client can run this many requests at a time. On a busy machine, further ones may wait for too long.
   const responses = await Promise.all(Array.from({ length: 15 }, (_, i) => claim(games[i % 3])));
@@ -188,7 +175,7 @@ describe('an import that changes the bundle', () => {
     const more = { ...bundle, game_ids: [1, 2, 3, 4], extend: true };
     const [imported, ...sold] = await Promise.all([
       send([more]),
-      ...Array.from({ length: 12 }, () => sell()),
+      ...Array.from({ length: 12 }, () => sellBundle()),
       ...Array.from({ length: 4 }, () => claim(2)),
     ]);
     expect((imported as HttpResponse).status).toBe(200);
@@ -204,7 +191,7 @@ describe('an import that changes the bundle', () => {
 
   test('waits for a sale of the bundle, and a sale waits for it', async () => {
     const { query, commit } = await holdLocks('SELECT FROM bundles WHERE id = 1 FOR NO KEY UPDATE');
-    const response = sell();
+    const response = sellBundle();
     await untilBlocked();
     await query('UPDATE bundles SET version = version + 1, games_count = 4 WHERE id = 1');
     await query('INSERT INTO bundle_games (bundle_id, game_id, position) VALUES (1, 4, 4)');
@@ -256,7 +243,7 @@ test('a killed session leaves no claim behind, and the next one succeeds', async
 });
 
 test('a purchase that loses the game while another one is the newest gives the key of the other', async () => {
-  const newest = readPurchaseId(await sell());
+  const newest = readPurchaseId(await sellBundle());
   const { query, commit } = await holdLocks(`SELECT FROM purchases WHERE id = ${newest} FOR UPDATE`);
   const response = claim(1);
   await untilBlocked();
@@ -268,8 +255,8 @@ test('a purchase that loses the game while another one is the newest gives the k
 
 test('purchases of one game are sold beside those of bundles', async () => {
   const responses = await Promise.all([
-    ...Array.from({ length: 5 }, () => sell()),
-    ...Array.from({ length: 5 }, () => sell({ bundle_id: undefined, game_id: 2 })),
+    ...Array.from({ length: 5 }, () => sellBundle()),
+    ...Array.from({ length: 5 }, () => sellBundle({ bundle_id: undefined, game_id: 2 })),
     sendSmall([purchase(900, { game_id: [1, 3] })]),
   ]);
   expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));

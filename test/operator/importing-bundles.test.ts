@@ -12,11 +12,12 @@ import {
 import { game, purchase, user, bundle } from '../support/records';
 import { Actor } from '../support/actor';
 import { databaseUrl, useStore } from '../support/app';
-import { failure, type HttpResponse, ok } from '../support/http';
+import { failure, ok } from '../support/http';
 import { holdLocks } from '../support/locks';
 import { make } from '../support/make';
 import { explainPlan } from '../support/plans';
 import { sql } from '../support/sql';
+import { operator, readPurchaseId, sellBundle } from '../support/selling';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
@@ -49,21 +50,6 @@ const readPurchasedGameIds = async (purchase_id: number) =>
       [purchase_id],
     )
   ).map(({ game_id }) => game_id);
-
-const operator = new Actor(0, 'operator', OPERATOR_TOKEN);
-const sell = (fields: object = {}) =>
-  operator.postJson('/operator/purchases', {
-    bundle_id: 1,
-    user_id: 2,
-    email: 'buyer@example.com',
-    currency: 'USD',
-    amount: 1000,
-    ...fields,
-  });
-const readPurchaseId = ({ status, body }: HttpResponse) => {
-  expect(status).toBe(200);
-  return (body as { purchase: { id: number } }).purchase.id;
-};
 
 describeImports('bundles', () => {
   test('are stored in their order, and a repeated import changes nothing', async () => {
@@ -227,7 +213,7 @@ describeImports('a purchase of a bundle', () => {
 
   test('that the service created is not changed to another bundle', async () => {
     await importLines(bundle(1), bundle(2, { game_ids: [3, 1, 2] }));
-    const id = readPurchaseId(await sell());
+    const id = readPurchaseId(await sellBundle());
     await importLines({ type: 'bundle', id: 1, game_ids: [3, 1, 2, 4] });
     expect(await importLines(sale(id, { source: 'store' }))).toEqual([
       'purchases 0 new, 0 changed, 1 unchanged',
@@ -248,7 +234,7 @@ describeImports('a game that is added later', () => {
       sale(3, { status: 'pending' }),
       sale(4, { bundle_id: 2 }),
     );
-    const sold = readPurchaseId(await sell());
+    const sold = readPurchaseId(await sellBundle());
     const more = bundle(1, { game_ids: [4, 3, 1, 2] });
     expect(await importLines(more)).toEqual(['bundles 0 new, 1 changed, 0 unchanged']);
     expect(await readPurchasedGameIds(1)).toEqual([1, 2, 3]);
@@ -269,7 +255,7 @@ describeImports('a game that is added later', () => {
 
   test('is given to purchases of the same stream, too', async () => {
     await importLines(bundle(1), sale(1), sale(2), sale(3));
-    const sold = readPurchaseId(await sell());
+    const sold = readPurchaseId(await sellBundle());
     expect(
       await importLines(
         sale(1, { amount: 800 }),
@@ -296,7 +282,7 @@ describe('a sale of a bundle over HTTP', () => {
   beforeEach(() => importLines(bundle(1)));
 
   test('has its games, no keys, and the type bundle', async () => {
-    const response = await sell({ reference: 'order-1' });
+    const response = await sellBundle({ reference: 'order-1' });
     expect(response).toEqual(
       ok({
         purchase: expect.objectContaining({
@@ -315,45 +301,49 @@ describe('a sale of a bundle over HTTP', () => {
   });
 
   test('is repeated with the same reference, even after a claim and a change of the bundle', async () => {
-    const response = await sell({ reference: 'order-1' });
+    const response = await sellBundle({ reference: 'order-1' });
     const player = new Actor(2, 'user2', await make.key({ owner: { id: 2 } }));
     expect((await player.post('/bundles/1/claim-game', { game_id: 3 })).status).toBe(200);
     await importLines({ type: 'bundle', id: 1, game_ids: [1, 4] });
-    expect(await sell({ reference: 'order-1' })).toEqual(response);
+    expect(await sellBundle({ reference: 'order-1' })).toEqual(response);
     await importLines(bundle(2));
-    expect(await sell({ reference: 'order-1', bundle_id: 2 })).toEqual(
+    expect(await sellBundle({ reference: 'order-1', bundle_id: 2 })).toEqual(
       failure(409, 'reference `order-1` is another sale', 'bundle_id differs'),
     );
-    expect(await sell({ reference: 'order-1', bundle_id: undefined, game_id: [1, 2, 3] })).toMatchObject({
+    expect(
+      await sellBundle({ reference: 'order-1', bundle_id: undefined, game_id: [1, 2, 3] }),
+    ).toMatchObject({
       status: 409,
     });
-    expect(await sell({ reference: 'order-1', bundle_id: 99 })).toMatchObject({ status: 409 });
+    expect(await sellBundle({ reference: 'order-1', bundle_id: 99 })).toMatchObject({ status: 409 });
   });
 
   test('is repeated while an import changes the bundle', async () => {
-    const response = await sell({ reference: 'order-1' });
+    const response = await sellBundle({ reference: 'order-1' });
     const { release } = await holdLocks('SELECT FROM bundles, users FOR UPDATE');
-    expect(await sell({ reference: 'order-1' })).toEqual(response);
+    expect(await sellBundle({ reference: 'order-1' })).toEqual(response);
     await release();
   });
 
   test('has keys if asked for', async () => {
-    const { body } = await sell({ with_key: true, reference: 'order-2' });
+    const { body } = await sellBundle({ with_key: true, reference: 'order-2' });
     expect((body as { download_keys: unknown[] }).download_keys).toHaveLength(3);
-    expect(await sell({ with_key: true, reference: 'order-2' })).toEqual(ok(body));
+    expect(await sellBundle({ with_key: true, reference: 'order-2' })).toEqual(ok(body));
   });
 
   test('fails with an error for each mistake', async () => {
-    expect(await sell({ bundle_id: 9 })).toEqual(failure(404, 'invalid bundle'));
-    expect(await sell({ game_id: 1 })).toEqual(failure(400, 'exactly one of game_id, bundle_id is required'));
-    expect(await sell({ bundle_id: undefined })).toEqual(failure(400, 'game_id is required'));
-    expect(await sell({ purchase_type: 'game' })).toEqual(
+    expect(await sellBundle({ bundle_id: 9 })).toEqual(failure(404, 'invalid bundle'));
+    expect(await sellBundle({ game_id: 1 })).toEqual(
+      failure(400, 'exactly one of game_id, bundle_id is required'),
+    );
+    expect(await sellBundle({ bundle_id: undefined })).toEqual(failure(400, 'game_id is required'));
+    expect(await sellBundle({ purchase_type: 'game' })).toEqual(
       failure(400, 'purchase_type must be bundle when bundle_id is sent'),
     );
   });
 
   test('is refunded with its shares', async () => {
-    const id = readPurchaseId(await sell());
+    const id = readPurchaseId(await sellBundle());
     expect((await operator.postJson(`/operator/purchases/${id}/refund`, {})).status).toBe(200);
     expect(await sql('SELECT FROM game_earnings')).toEqual([]);
   });

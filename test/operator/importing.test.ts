@@ -21,7 +21,7 @@ import {
   wrongBuyers,
   wrongOwners,
 } from '../support/importing';
-import { game, purchase, user, downloadKey, collection } from '../support/records';
+import { game, purchase, user, downloadKey, collection, build } from '../support/records';
 import { largeDemoRecords } from '../support/large-demo';
 import { untilBlocked, holdLocks } from '../support/locks';
 import { Actor, anonymous } from '../support/actor';
@@ -36,13 +36,6 @@ beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases, download_keys, collections, builds, api_keys CASCADE');
 });
 
-const build = (id: number, fields: object = {}) => ({
-  type: 'build',
-  id,
-  game_id: 1,
-  channel_name: 'windows',
-  ...fields,
-});
 const apiKey = (key: string, fields: object = {}) => ({ type: 'api_key', key, user_id: 1, ...fields });
 const application = (client_id: string, fields: object = {}) => ({
   type: 'oauth_application',

@@ -18,6 +18,7 @@ import { make } from '../support/make';
 import { sql } from '../support/sql';
 import { withoutPooler } from '../support/run-if';
 import { until } from '../support/time';
+import { operator } from '../support/selling';
 
 const PUBLIC_URL = 'https://api.shop.example';
 useStore({ OPERATOR_TOKEN, PUBLIC_URL });
@@ -50,22 +51,6 @@ interface Sold {
   download_keys: { id: number; game_id: number; key: string; url: string }[];
 }
 
-async function post(
-  path: string,
-  fields: Fields,
-  headers: Record<string, string> = {},
-): Promise<HttpResponse> {
-  const { status, body } = await send('POST', path, {
-    headers: {
-      authorization: `Bearer ${OPERATOR_TOKEN}`,
-      'content-type': 'application/json',
-      ...headers,
-    },
-    body: JSON.stringify(fields),
-  });
-  return { status, body };
-}
-
 const order = (fields: Fields = {}): Fields => ({
   game_id: one.id,
   email: 'someone@example.com',
@@ -73,9 +58,10 @@ const order = (fields: Fields = {}): Fields => ({
   amount: 499,
   ...fields,
 });
-const sell = (fields: Fields = {}, headers = {}) => post('/operator/purchases', order(fields), headers);
+const sell = (fields: Fields = {}, headers = {}) =>
+  operator.postJson('/operator/purchases', order(fields), headers);
 const refund = (id: number, fields: Fields = {}, headers = {}) =>
-  post(`/operator/purchases/${id}/refund`, fields, headers);
+  operator.postJson(`/operator/purchases/${id}/refund`, fields, headers);
 
 async function sold(fields: Fields = {}, headers = {}): Promise<Sold> {
   const { status, body } = await sell(fields, headers);
@@ -124,7 +110,7 @@ describe('rejects', () => {
 
   test('a sale with missing fields, listing all of them', () =>
     expectNoSale(async () => {
-      expect(await post('/operator/purchases', {})).toEqual(
+      expect(await operator.postJson('/operator/purchases', {})).toEqual(
         failure(
           400,
           'game_id is required',
@@ -133,7 +119,7 @@ describe('rejects', () => {
           'at least one of user_id, email is required',
         ),
       );
-      expect(await post('/operator/purchases', order({ email: null }))).toEqual(
+      expect(await operator.postJson('/operator/purchases', order({ email: null }))).toEqual(
         failure(400, 'at least one of user_id, email is required'),
       );
     }));
@@ -444,7 +430,7 @@ describe('once', () => {
     const { id: user_id } = await make.user({ emails: [{ email: 'erased@example.com', verified: true }] });
     const fields = { reference: 'before the erasure', user_id, email: 'erased@example.com' };
     const { purchase, download_keys } = await sold(fields);
-    expect(await post(`/operator/users/${user_id}/erase`, {})).toMatchObject({ status: 200 });
+    expect(await operator.postJson(`/operator/users/${user_id}/erase`, {})).toMatchObject({ status: 200 });
     await expectNoSale(async () => {
       expect(await sold(fields)).toEqual({
         purchase: { ...purchase, email: 'nobody@erased.invalid' },

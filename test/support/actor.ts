@@ -49,9 +49,9 @@ export class Actor {
     return { status, body };
   }
 
-  async postJson(path: string, json: unknown): Promise<HttpResponse> {
+  async postJson(path: string, json: unknown, headers: Record<string, string> = {}): Promise<HttpResponse> {
     const { status, body } = await send('POST', path, {
-      headers: { ...this.headers, 'content-type': 'application/json' },
+      headers: { ...this.headers, 'content-type': 'application/json', ...headers },
       body: typeof json === 'string' ? json : JSON.stringify(json),
     });
     return { status, body };

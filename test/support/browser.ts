@@ -167,3 +167,12 @@ export async function signInBrowser(actor: Actor, base?: () => string): Promise<
     throw new Error(`sign-in returned ${browser.page.status}: ${browser.words}`);
   return browser;
 }
+
+export const canSignIn = async (name: string, password: string) =>
+  (await new Browser().signIn(name, password)).status === 303;
+
+/** A page without the token of its forms, to compare it with another. */
+export const withoutFormToken = ({ status, text }: { status: number; text: string }) => [
+  status,
+  text.replace(/value="[\w-]{43}"/g, ''),
+];

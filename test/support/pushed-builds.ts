@@ -14,6 +14,12 @@ export type TreeEntry = { path: string } & (
   { mode: string; size: number; sha256: string } | { link: string } | { dir: true }
 );
 
+export const sortByPath = (entries: TreeEntry[]) => entries.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+
+/** The upload tool makes files readable. */
+export const asSent = (entry: TreeEntry) =>
+  'mode' in entry ? { ...entry, mode: (parseInt(entry.mode, 8) | 0o644).toString(8) } : entry;
+
 export const recordedTrees = (): Record<string, TreeEntry[][]> =>
   JSON.parse(readFileSync(`${RECORDINGS}/trees.json`, 'utf8')) as Record<string, TreeEntry[][]>;
 

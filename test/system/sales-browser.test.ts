@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { Browser as Chromium } from 'playwright-core';
-import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { PASSWORD, withPassword } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { baseUrl, useStore } from '../support/app';
 import { make } from '../support/make';
-import { sql } from '../support/sql';
+import { addSales } from '../support/selling';
 
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN, SELLERS_MAY_REFUND: 'true' });
 
@@ -14,14 +13,6 @@ const SALES = '/user/settings/sales';
 const FIGURES = `${SALES}/figures`;
 const DAY = 86_400_000;
 const dayAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
-
-/** Adds a day's sales of a game to the totals that the pages read. */
-const sold = (game_id: number, day: string, currency: string, purchases: number, amount: number) =>
-  sql(
-    addToPeriods(
-      `(SELECT ${game_id} AS game_id, '${currency}' AS currency, '${day.slice(0, 10)}'::date AS day, ${purchases} AS purchases, ${amount} AS amount)`,
-    ),
-  );
 
 inChromium.describe('in Chromium', () => {
   let chromium: Chromium;
@@ -133,7 +124,7 @@ inChromium.describe('in Chromium', () => {
   test('keyboard only: filters on change, reads the chart, downloads the CSV, and goes back to a search', async () => {
     const seller = await withPassword(await make.user());
     const mine = await make.game({ owner: seller, title: 'Tidal Clock' });
-    await sold(mine.id, dayAgo(1), 'EUR', 3, 1497);
+    await addSales(mine.id, dayAgo(1), 'EUR', 3, 1497);
     const sale = await make.purchase({ games: [mine], email: 'keys@example.com', currency: 'EUR' });
     await make.purchase({ games: [mine], email: 'other@example.com', status: 'refunded' });
     const window = await Window.open(chromium, baseUrl());
@@ -192,7 +183,7 @@ inChromium.describe('in Chromium', () => {
       owner: seller,
       title: 'A game with a name that is longer than a page is wide, or nearly',
     });
-    for (let i = 0; i < 40; i++) await sold(mine.id, dayAgo(i * 7), 'USD', 1 + (i % 5), 49_900 * i);
+    for (let i = 0; i < 40; i++) await addSales(mine.id, dayAgo(i * 7), 'USD', 1 + (i % 5), 49_900 * i);
     await make.purchase({ games: [mine], email: `${'long'.repeat(20)}@example.com` });
     // An A4 page without its margins at 96 dpi.
     const window = await Window.open(chromium, baseUrl(), {

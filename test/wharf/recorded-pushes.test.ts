@@ -13,6 +13,8 @@ import {
   RECORDINGS,
   type Tree,
   type TreeEntry,
+  asSent,
+  sortByPath,
 } from '../support/pushed-builds';
 import { runIf } from '../support/run-if';
 
@@ -49,17 +51,13 @@ const described = ({ container, contents }: Tree): TreeEntry[] => [
   ...container.links.map(({ path, target }) => ({ path, link: target })),
 ];
 
-const byPath = (entries: TreeEntry[]) => entries.toSorted((a, b) => (a.path < b.path ? -1 : 1));
-/** The upload tool makes files readable. */
-const asSent = (entry: TreeEntry) =>
-  'mode' in entry ? { ...entry, mode: (parseInt(entry.mode, 8) | 0o644).toString(8) } : entry;
 const isEmptyFolder = (entry: TreeEntry) => 'dir' in entry;
 
 withRecordings.describe('pushes of the upload tool', () => {
   test.each(recordings)('$name, push $push: are rebuilt exactly', async ({ name, push, expected }) => {
     const tree = await rebuildTree(name, push);
-    expect(byPath(described(tree))).toEqual(
-      byPath(expected.filter((entry) => !isEmptyFolder(entry)).map(asSent)),
+    expect(sortByPath(described(tree))).toEqual(
+      sortByPath(expected.filter((entry) => !isEmptyFolder(entry)).map(asSent)),
     );
     const folders = tree.container.folders.map(({ path }) => path);
     expect(folders).toEqual(expect.arrayContaining(expected.filter(isEmptyFolder).map(({ path }) => path)));

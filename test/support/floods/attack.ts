@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type Socket } from 'node:net';
 import type { Pool } from 'pg';
 import { encodeMessage, type Message } from '../world/message';
@@ -127,5 +128,3 @@ export class Attack {
     return `${this.sent} sent, ${(this.bytes / 1000 / this.seconds).toFixed(0)} kB/s${statuses.length > 0 ? ` (${statuses.join(', ')})` : ''}`;
   }
 }
-
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ControlClient, LEAST_SHARE } from './control-client';
 import { type Metrics, Watch } from './metrics';
 import type { Tenant } from '../world/world';
@@ -85,5 +86,3 @@ export async function flood(at: Flooded, { pattern, seconds, seed }: Flood): Pro
     broken,
   };
 }
-
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
