@@ -14,6 +14,7 @@ import { SalesService } from '../../src/purchases/sales/sales.service';
 import { openApp, theClock, useStore } from '../support/app';
 import { sql } from '../support/sql';
 import { temporaryFolder } from '../support/temporary';
+import { until } from '../support/time';
 
 useStore();
 
@@ -206,23 +207,19 @@ describe('resets and slow requests', () => {
     return response;
   }
 
-  test('a reset waits for at most five seconds, and changes nothing then', async () => {
+  test('a reset ends the delay of a fault', async () => {
     theClock().stop();
     await fault({ path: '/profile' }, { delay_ms: 60_000 });
     const slow = get(PROFILE, MOCK_API_KEY);
     // The request must be in flight.
     while (!JSON.stringify((await get('/mock/faults')).body).includes('"used":1'));
-    expect(await responseAfterWait('POST', '/mock/reset')).toEqual({
-      status: 503,
-      body: { errors: ['service unavailable'] },
-    });
-    expect(await get('/mock/faults')).toMatchObject({ body: { faults: [{ used: 1 }] } });
-    theClock().advance(60_000);
+    expect(await call('POST', '/mock/reset')).toMatchObject({ status: 200 });
     expect(await slow).toMatchObject({ status: 200 });
   });
 
-  test('a reset waits for a sale', async () => {
+  test('a reset waits for a sale for at most five seconds, and changes nothing then', async () => {
     theClock().stop();
+    await fault({ path: '/profile' }, { status: 503 });
     let release!: () => void;
     const held = new Promise<void>((resolve) => (release = resolve));
     const sales = app.get(SalesService);
@@ -235,7 +232,11 @@ describe('resets and slow requests', () => {
     });
     const sold = call('POST', '/mock/sales', { form: SALE });
     while (!isReached) await get('/mock/quirks');
-    expect(await responseAfterWait('POST', '/mock/reset')).toMatchObject({ status: 503 });
+    expect(await responseAfterWait('POST', '/mock/reset')).toEqual({
+      status: 503,
+      body: { errors: ['service unavailable'] },
+    });
+    expect(await get('/mock/faults')).toMatchObject({ body: { faults: [{ used: 0 }] } });
     release();
     expect(await sold).toMatchObject({ status: 200 });
   });
@@ -255,6 +256,25 @@ describe('resets and slow requests', () => {
     await reset;
     expect(await call('POST', path, { form: form() })).toMatchObject({ status: 200 });
   });
+});
+
+test('a request waits for at most five seconds, however many resets there are', async () => {
+  theClock().stop();
+  const lock = app.get(ResetLock);
+  const releases: (() => void)[] = [];
+  const [first, second] = [1, 2].map(() =>
+    lock.reset(() => new Promise<void>((resolve) => releases.push(resolve))),
+  );
+  const entered = expect(lock.enter()).rejects.toThrow('service unavailable');
+  await until(() => releases.length === 1);
+  theClock().advance(3000);
+  releases[0]!();
+  await first;
+  await until(() => releases.length === 2);
+  theClock().advance(2000);
+  await entered;
+  releases[1]!();
+  await second;
 });
 
 describe('sales, refunds and tokens', () => {

@@ -74,7 +74,8 @@ export class MockTraffic {
     const response = responseToFault(then);
     if (response || then.close) await readForRecord(req, res);
     const until = this.clock.monotonic() + (then.delay_ms ?? 0);
-    while (this.clock.monotonic() < until) await sleep(DELAY_CHECK_MS);
+    // A reset doesn't wait for a delay: the client may have stopped waiting, which the service can't detect.
+    while (this.clock.monotonic() < until && !this.lock.isResetting) await sleep(DELAY_CHECK_MS);
     if (then.close) {
       req.socket.destroy();
       return;

@@ -15,9 +15,15 @@ export class ResetLock {
 
   constructor(private readonly clock: Clock) {}
 
+  /** Whether a reset is running, or waits for requests in flight. */
+  get isResetting(): boolean {
+    return this.waiting > 0;
+  }
+
   /** Waits while the store is being reset. */
   async enter(): Promise<void> {
-    while (this.waiting > 0) await this.withinMaxWait(this.resets);
+    const deadline = this.maxWait();
+    while (this.isResetting) await this.before(deadline, this.resets);
     this.running++;
   }
 
@@ -43,11 +49,14 @@ export class ResetLock {
 
   private untilIdle(): Promise<void> {
     if (this.running === 0) return Promise.resolve();
-    return this.withinMaxWait(new Promise<void>((resolve) => (this.idle = resolve)));
+    return this.before(this.maxWait(), new Promise<void>((resolve) => (this.idle = resolve)));
   }
 
-  private withinMaxWait<Result>(promise: Promise<Result>): Promise<Result> {
-    const deadline = this.clock.monotonic() + RESET_WAIT_MS;
+  private maxWait(): number {
+    return this.clock.monotonic() + RESET_WAIT_MS;
+  }
+
+  private before<Result>(deadline: number, promise: Promise<Result>): Promise<Result> {
     let timer: NodeJS.Timeout;
     const timeout = new Promise<never>((_, reject) => {
       timer = setInterval(() => {
