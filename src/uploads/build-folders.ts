@@ -20,7 +20,7 @@ export class BuildFolders {
     { BUILD_DIR }: Settings,
     private readonly clock: Clock,
   ) {
-    // Not a folder of its own for all builds: another user of the machine could have created it.
+    // A common parent for all builds could belong to another user of the machine.
     this.parent = BUILD_DIR ?? tmpdir();
   }
 
