@@ -61,6 +61,8 @@ function requester(url) {
         headers: { 'content-type': type },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
+    }).catch((cause) => {
+      throw new Error(`${method} ${url}${path}: no response`, { cause });
     });
     const received = await response.json();
     if (response.ok) return received;

@@ -602,6 +602,11 @@ describe('the client', () => {
     expect(await store.quirks()).toEqual({ ...LIVE, empty_lists: 'array' });
   });
 
+  test('says where no mock responds', async () => {
+    process.env.GAMEWHARF_URL = 'http://127.0.0.1:1/';
+    await expect(startMock()).rejects.toThrow('POST http://127.0.0.1:1/mock/reset: no response');
+  });
+
   test.each(['NDJSON', 'the path of a file'])('takes %s as a seed', async (type) => {
     const text = ndjson([{ type: 'game', id: 12, user_id: 1, slug: 'star', title: 'Star' }]);
     const folder = await temporaryFolder('mock-seed-');
