@@ -102,7 +102,7 @@ function registerTest(command: OperatorCommand): void {
       if (!webhook) throw new OperatorError(`Webhook ${id} doesn't exist.`);
       const { status } = await app.get(WebhookDeliveries).test(webhook);
       if (typeof status === 'string') throw new OperatorError(`No response: ${status}.`);
-      console.log(`The receiver responded ${status}.`);
+      console.log(`The receiver responded with ${status}.`);
     });
 }
 

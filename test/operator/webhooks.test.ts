@@ -202,7 +202,7 @@ describe('gamewharf webhooks', () => {
 
   test("sends a test message, prints the receiver's response and records it as the last attempt", async () => {
     const receiver = await added(status(202));
-    expect(await webhooks('test', String(receiver.id))).toEqual(['The receiver responded 202.']);
+    expect(await webhooks('test', String(receiver.id))).toEqual(['The receiver responded with 202.']);
     const [message] = await receiver.received(1);
     expect(message).toMatchObject({ genuine: true, type: 'webhook.test', data: {} });
     const last = () => sql('SELECT last_outcome FROM webhooks WHERE last_at IS NOT NULL');
