@@ -81,13 +81,15 @@ export class BuildFailures {
         ],
         db,
       );
+      const sessions = rows(SESSIONS_TO_DISCARD).map(({ session_id }) => session_id);
+      await this.sessions.expire(sessions, db);
       const keys = keysOfAttempts(build.game_id, build_id, build.attempts);
       await this.unused.record(keys, db);
-      return { keys, sessions: rows(SESSIONS_TO_DISCARD) };
+      return { keys, sessions };
     });
     if (!failed) return false;
     this.events.announced();
-    for (const { session_id } of failed.sessions) await this.sessions.discard(session_id);
+    for (const id of failed.sessions) await this.sessions.deleteExpired(id);
     await this.unused.deleteDue(failed.keys);
     return true;
   }

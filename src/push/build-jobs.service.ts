@@ -184,6 +184,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     const job = await this.database.row(JOB, { build_id });
     if (!job) return;
     const { game_id, created_at, patch_session, signature_session } = job;
+    const sessions = [patch_session, signature_session];
     await this.failures.deleteStored(game_id, build_id, attempt - 1);
     const keys = storedKeys(game_id, build_id, attempt);
     const discard = () => this.failures.deleteStored(game_id, build_id, attempt);
@@ -204,18 +205,16 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       await discard().catch(() => undefined);
       throw error;
     });
-    if (!(await this.complete(claim, game_id, keys, built))) return discard();
+    if (!(await this.complete(claim, { game_id, keys, sessions }, built))) return discard();
     this.metrics.completed(performance.now() - started, totalBytes(built));
     this.events.announced();
-    await this.sessions.discard(patch_session);
-    await this.sessions.discard(signature_session);
+    for (const id of sessions) await this.sessions.deleteExpired(id);
   }
 
   /** Returns false if another process has taken the job over, or the build has failed. */
   private complete(
     claim: Claim,
-    game_id: number,
-    keys: ReturnType<typeof storedKeys>,
+    { game_id, keys, sessions }: { game_id: number; keys: ReturnType<typeof storedKeys>; sessions: string[] },
     built: ProcessedBuild,
   ): Promise<boolean> {
     return this.database.transaction(async (db) => {
@@ -240,6 +239,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
         ],
         db,
       );
+      await this.sessions.expire(sessions, db);
       return true;
     });
   }

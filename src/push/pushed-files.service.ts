@@ -133,13 +133,11 @@ export class PushedFilesService {
       if (known?.state === 'uploaded') throw apiError(409, 'the file is already complete');
       const current = await this.withSession(known);
       if (current) return { file: current };
-      const { id: session_id } = await this.sessions.create(game_id);
       const expired_session_id = known?.session_id ?? null;
-      const created = await this.database.row(CREATE_FILE, {
-        build_id,
-        type,
-        session_id,
-        expired_session_id,
+      const { session_id, created } = await this.database.transaction(async (db) => {
+        const { id: session_id } = await this.sessions.create(game_id, undefined, db);
+        const values = { build_id, type, session_id, expired_session_id };
+        return { session_id, created: await this.database.row(CREATE_FILE, values, db) };
       });
       if (created) return { file: { id: created.id, session_id } };
       await this.sessions.discard(session_id);

@@ -152,7 +152,7 @@ export class FileUploadJobs implements OnApplicationShutdown {
     const { upload_id, previous_key, channel_name } = result;
     const event = file.replaces === null ? 'upload.created' : 'upload.replaced';
     this.audit.record({ event, ...editor, game_id, upload_id });
-    await this.sessions.discard(id);
+    await this.sessions.deleteExpired(id);
     if (previous_key !== null) await this.unused.deleteDue([previous_key]);
     if (channel_name !== undefined) await this.signBuild({ game_id, channel_name });
   }
@@ -200,6 +200,7 @@ export class FileUploadJobs implements OnApplicationShutdown {
     }
     await this.uploads.updateTraits(db, game_id, traits);
     await db.update(FileUpload, { id }, { upload_id });
+    await this.sessions.expire([id], db);
     return { upload_id, previous_key: previous?.file_key ?? null, channel_name };
   }
 }

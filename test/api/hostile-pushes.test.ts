@@ -93,6 +93,45 @@ test('limits the bytes of the events of a build', async () => {
   expect(await report('€'.repeat(20_000))).toEqual(failure(429, 'too many events of the build'));
 });
 
+describe('if a write of a push fails', () => {
+  /** While `work` runs, the database rejects changes of the table. */
+  async function rejecting(change: string, work: () => Promise<void>): Promise<void> {
+    await sql(`
+      CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no' USING ERRCODE = '40001'; END $$;
+      CREATE TRIGGER reject BEFORE ${change} EXECUTE FUNCTION reject()`);
+    try {
+      await work();
+    } finally {
+      await sql('DROP FUNCTION reject CASCADE');
+    }
+  }
+  const sessionsOf = (game: { id: number }) =>
+    sql<{ expired: boolean }>(
+      'SELECT expires_at < now() AS expired FROM upload_sessions WHERE game_id = $1',
+      [game.id],
+    );
+
+  test('no session is left without its file', async () => {
+    const { owner, game, build } = await newSession();
+    await rejecting('INSERT ON build_files', async () => {
+      const { status } = await owner.post(`/wharf/builds/${build.id}/files`, { type: 'signature' });
+      expect(status).toBe(503);
+    });
+    expect(await sessionsOf(game)).toEqual([{ expired: false }]);
+  });
+
+  test('a build fails only together with its sessions', async () => {
+    const { owner, game, build } = await newSession();
+    const fail = () => owner.post(`/wharf/builds/${build.id}/failures`, { message: 'canceled' });
+    await rejecting('UPDATE ON upload_sessions', async () => {
+      expect((await fail()).status).toBe(503);
+    });
+    expect(await sql('SELECT state FROM builds WHERE id = $1', [build.id])).toEqual([{ state: 'started' }]);
+    expect((await fail()).status).toBe(200);
+    expect(await sessionsOf(game)).toEqual([]);
+  });
+});
+
 test('limits concurrently started sessions', async () => {
   const { owner, game, build } = await newSession();
   const channels = ['a', 'b', 'c'].map((channel) =>

@@ -3401,8 +3401,8 @@ INSERT INTO upload_sessions (id, game_id, max_bytes, size, created_at, expires_a
 DELETE FROM upload_sessions s WHERE id = $1 AND NOT EXISTS (SELECT FROM upload_parts WHERE session_id = s.id);
 
 -- expire_upload_session: src/uploads/sessions/upload-sessions.service.ts
--- parameters: id
-UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = $1;
+-- parameters: ids
+UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = ANY ($1::uuid[]);
 
 -- expired_upload_sessions: src/uploads/sessions/upload-sessions.service.ts
 -- parameters: now, last

@@ -52,7 +52,7 @@ const FIND_SESSION_TO_WRITE = statement<Session & { parts: number; has_quota: bo
 
 const EXPIRE = statement(
   'expire_upload_session',
-  `UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = $id`,
+  `UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = ANY ($ids::uuid[])`,
 );
 
 const EXPIRED = statement<{ id: string }>(
@@ -88,7 +88,11 @@ export class UploadSessions {
    * Starts a session for a file of the game, for a caller who may edit it. `size`: if it is known. Throws 429 if the
    * owner of the game has too many unfinished sessions.
    */
-  async create(game_id: number, size?: number): Promise<{ id: string; upload_url: string }> {
+  async create(
+    game_id: number,
+    size?: number,
+    manager?: EntityManager,
+  ): Promise<{ id: string; upload_url: string }> {
     const { FILES_MAX_BYTES: max } = this.settings;
     if (size !== undefined && size > max) throw tooLarge();
     const id = randomUUID();
@@ -101,8 +105,9 @@ export class UploadSessions {
       now: new Date(now),
       expires_at: new Date(now + SESSION_LIFETIME_MS),
     });
-    const rows = await this.database.transaction((db) =>
-      this.database.execute([bind(LOCK_FILE_OWNER, { game_id }), create], db),
+    const rows = await this.database.transaction(
+      (db) => this.database.execute([bind(LOCK_FILE_OWNER, { game_id }), create], db),
+      { manager },
     );
     if (rows(CREATE_SESSION).length === 0) throw tooMany('too many unfinished uploads');
     return { id, upload_url: this.sessionUrl(id) };
@@ -163,9 +168,19 @@ export class UploadSessions {
     return stored;
   }
 
-  /** Expires a session and deletes its parts. The next sweep repeats failed deletions. */
+  /** Expires a session and deletes its parts. */
   async discard(id: string): Promise<void> {
-    await this.database.rows(EXPIRE, { id });
+    await this.expire([id]);
+    await this.deleteExpired(id);
+  }
+
+  /** Part of the transaction that makes the sessions useless. */
+  async expire(ids: string[], manager?: EntityManager): Promise<void> {
+    await this.database.rows(EXPIRE, { ids }, manager);
+  }
+
+  /** Deletes an expired session with its parts. The next sweep repeats failed deletions. */
+  async deleteExpired(id: string): Promise<void> {
     await this.deleteSession(id).catch(({ message }: Error) =>
       this.log.warn(`Parts of an upload could not be deleted: ${message}`),
     );
