@@ -10,7 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -105,15 +105,19 @@ describe('a store of 100,000 records during writes', () => {
   const acknowledged: number[] = [];
   const later: number[] = [];
   let owner: Actor;
+  let rows: Record<string, number>;
+  let header: Awaited<ReturnType<typeof restore>>;
 
   beforeAll(async () => {
     await importRecords(() => connectTo(here()), Readable.from(toNdjson(largeDemoRecords(STORE))), {
       pepper: Buffer.from(PEPPER),
     });
     ({ owner } = await actors());
+    await backUpDuringWrites();
+    header = await restore(there(), new BackupReader(createReadStream(file)), quiet);
   });
 
-  test('is backed up as of one moment', async () => {
+  async function backUpDuringWrites() {
     const game = await make.game({ owner });
     let target = acknowledged;
     let over = false;
@@ -133,18 +137,20 @@ describe('a store of 100,000 records during writes', () => {
     const writers = [writer(), writer(), writer()];
     while (acknowledged.length < 10) await new Promise(setImmediate);
     const before = acknowledged.length;
-    const rows = await backUp(here(), { 'api-key-pepper': 'kept' }, createWriteStream(file, { mode: 0o600 }));
+    rows = await backUp(here(), { 'api-key-pepper': 'kept' }, createWriteStream(file, { mode: 0o600 }));
     target = later;
     while (later.length < 10) await new Promise(setImmediate);
     over = true;
     await Promise.all(writers);
     acknowledged.length = before;
+  }
+
+  test('is backed up as of one moment', () => {
     expect(rows).toMatchObject({ builds: 25_000, download_keys: 20_000, purchases: 40_000 });
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
   test('is restored with everything acknowledged before and nothing incomplete', async () => {
-    const header = await restore(there(), new BackupReader(createReadStream(file)), quiet);
     expect(header.secrets).toEqual({ 'api-key-pepper': 'kept' });
     const found = await queryRows<{ id: number; games_count: string; entries: string }>(
       other.url,
@@ -172,21 +178,27 @@ describe('a store of 100,000 records during writes', () => {
   });
 
   test('has the same rows when it is restored again', async () => {
-    const again = join(folder, 'again.gz');
-    await backUp(there(), {}, createWriteStream(again));
+    const again = await backUpAgain();
     const before = await digestTables(other.url);
     await restore(there(), new BackupReader(createReadStream(again)), { ...quiet, replace: true });
     expect(await digestTables(other.url)).toEqual(before);
     expect(Object.keys(before).length).toBeGreaterThan(20);
   });
 
+  async function backUpAgain(): Promise<string> {
+    const again = join(folder, 'again.gz');
+    if (!existsSync(again)) await backUp(there(), {}, createWriteStream(again));
+    return again;
+  }
+
   test('is restored although the previous database can’t be deleted, and says so', async () => {
     const name = new URL(other.url).pathname.slice(1);
     const lines: string[] = [];
+    const again = await backUpAgain();
     const before = await digestTables(other.url);
     // PostgreSQL doesn't drop a template.
     await administer((client) => client.query(`ALTER DATABASE ${name} IS_TEMPLATE true`));
-    await restore(there(), new BackupReader(createReadStream(join(folder, 'again.gz'))), {
+    await restore(there(), new BackupReader(createReadStream(again)), {
       replace: true,
       say: (line) => lines.push(line),
     });
@@ -201,7 +213,8 @@ describe('a store of 100,000 records during writes', () => {
   });
 });
 
-test('a backup of 0.1 is migrated to this version', async () => {
+/** Backs up a small store of version 0.1. */
+async function backUpOldStore(target: string): Promise<void> {
   const name = `gamewharf_old_${process.pid}`;
   await administer((client) => client.query(`CREATE DATABASE ${name}`));
   const url = withDatabase(other.url, name);
@@ -217,119 +230,131 @@ test('a backup of 0.1 is migrated to this version', async () => {
   await source.query(`INSERT INTO users (id, username) VALUES (7, 'early')`);
   await source.query(`INSERT INTO games (id, user_id, slug, title) VALUES (8, 7, 'early', 'Early')`);
   await source.destroy();
-  const bytes: Buffer[] = [];
-  const target = new PassThrough().on('data', (chunk: Buffer) => bytes.push(chunk));
-  await backUp({ DATABASE_URL: url, API_KEY_PEPPER: PEPPER }, {}, target);
-  // What an operator has added to template1 isn't part of the store.
-  const template1 = withDatabase(process.env.TEST_SUPERUSER_URL!, 'template1');
-  await queryRows(template1, 'CREATE TABLE of_the_operator (id bigint)');
-  try {
-    await restore(there(), read(Buffer.concat(bytes)), { ...quiet, replace: true });
-  } finally {
-    await queryRows(template1, 'DROP TABLE of_the_operator');
-  }
-  expect(await queryRows(other.url, `SELECT to_regclass('of_the_operator') AS found`)).toEqual([
-    { found: null },
-  ]);
-  expect(await queryRows(other.url, 'SELECT id::int, owner_name FROM games')).toEqual([
-    { id: 8, owner_name: 'early' },
-  ]);
-  const pending = new DataSource(dataSourceOptions({ ...there(), DATABASE_POOL_SIZE: 1 }));
-  await pending.initialize();
-  expect(await pending.showMigrations()).toBe(false);
-  await pending.destroy();
+  await backUp({ DATABASE_URL: url, API_KEY_PEPPER: PEPPER }, {}, createWriteStream(target));
   await dropDatabase(name);
-  await writeFile(file, Buffer.concat(bytes));
-});
+}
 
-// Uses the small backup of the previous test.
-describe('a restore is rejected and changes nothing if', () => {
-  let untouched: Record<string, string>;
-  beforeAll(async () => (untouched = await digestTables(other.url)));
-  afterEach(async () => expect(await digestTables(other.url)).toEqual(untouched));
-
-  test('the store is not empty', () =>
-    expect(restore(there(), new BackupReader(createReadStream(file)), quiet)).rejects.toThrow(
-      'The database already contains a store. To replace it with the backup, add --replace.',
-    ));
-
-  test('the store is in use', async () => {
-    const client = new Client({ connectionString: other.url });
-    await client.connect();
-    await expect(
-      restore(there(), new BackupReader(createReadStream(file)), { ...quiet, replace: true }),
-    ).rejects.toThrow('The database is in use');
-    await client.end();
+describe('a backup of 0.1', () => {
+  let small: string;
+  beforeAll(async () => {
+    small = join(folder, 'small.gz');
+    await backUpOldStore(small);
   });
 
-  test.each(['NOCREATEDB', 'CREATEDB'])('the role lacks permissions (%s)', async (right) => {
-    const role = `gamewharf_owner_${process.pid}`;
-    const superuser = process.env.TEST_SUPERUSER_URL!;
-    await queryRows(superuser, `CREATE ROLE ${role} LOGIN PASSWORD 'x' ${right}`);
-    const DATABASE_URL = Object.assign(new URL(other.url), { username: role, password: 'x' }).href;
+  test('is migrated to this version', async () => {
+    // What an operator has added to template1 isn't part of the store.
+    const template1 = withDatabase(process.env.TEST_SUPERUSER_URL!, 'template1');
+    await queryRows(template1, 'CREATE TABLE of_the_operator (id bigint)');
     try {
-      const rejected = restore({ ...there(), DATABASE_URL }, new BackupReader(createReadStream(file)), {
-        ...quiet,
-        replace: true,
-      });
-      await expect(rejected).rejects.toThrow(`ALTER ROLE ${role} CREATEDB; GRANT SET ON PARAMETER`);
-      await expect(rejected).rejects.toBeInstanceOf(OperatorError);
+      await restore(there(), read(readFileSync(small)), { ...quiet, replace: true });
     } finally {
-      await queryRows(superuser, `DROP ROLE ${role}`);
+      await queryRows(template1, 'DROP TABLE of_the_operator');
     }
+    expect(await queryRows(other.url, `SELECT to_regclass('of_the_operator') AS found`)).toEqual([
+      { found: null },
+    ]);
+    expect(await queryRows(other.url, 'SELECT id::int, owner_name FROM games')).toEqual([
+      { id: 8, owner_name: 'early' },
+    ]);
+    const pending = new DataSource(dataSourceOptions({ ...there(), DATABASE_POOL_SIZE: 1 }));
+    await pending.initialize();
+    expect(await pending.showMigrations()).toBe(false);
+    await pending.destroy();
   });
 
-  test('the pepper is different', () =>
-    expect(
-      restore({ ...there(), API_KEY_PEPPER: 'another one' }, new BackupReader(createReadStream(file)), {
-        ...quiet,
-        replace: true,
-      }),
-    ).rejects.toThrow('another API_KEY_PEPPER'));
+  describe('a restore is rejected and changes nothing if', () => {
+    let untouched: Record<string, string>;
+    beforeAll(async () => {
+      await restore(there(), new BackupReader(createReadStream(small)), { ...quiet, replace: true });
+      untouched = await digestTables(other.url);
+    });
+    afterEach(async () => expect(await digestTables(other.url)).toEqual(untouched));
 
-  test.each([
-    ['cut off', (bytes: Buffer) => bytes.subarray(0, bytes.length - 100)],
-    [
-      'damaged',
-      (bytes: Buffer) => {
-        const middle = Math.floor(bytes.length / 2);
-        return Buffer.concat([bytes.subarray(0, middle), Buffer.alloc(50), bytes.subarray(middle + 50)]);
-      },
-    ],
-    ['not a backup', () => gzipSync('{"type":"user","id":1}\n')],
-    ['not gzip', () => Buffer.from('PGDMP')],
-    [
-      'missing a row',
-      (bytes: Buffer) =>
-        gzipSync(
-          gunzipSync(bytes)
-            .toString('latin1')
-            .replace(/"users":(\d+)/, '"users":1$1'),
-          { level: 1 },
-        ),
-    ],
-    [
-      'from a newer version',
-      (bytes: Buffer) =>
-        gzipSync(gunzipSync(bytes).toString('latin1').replace('"migrations":[', '"migrations":["Newer1",')),
-    ],
-    [
-      'older than the baseline',
-      (bytes: Buffer) =>
-        gzipSync(gunzipSync(bytes).toString('latin1').replace('ForeignKeysByIndex20261124700000', 'Early1')),
-    ],
-  ])('for a file that is %s', async (_, change) => {
-    await expect(
-      restore(there(), read(change(readFileSync(file))), { ...quiet, replace: true }),
-    ).rejects.toThrow(
-      /damaged or incomplete|isn't a backup that this version can read|created by a newer version|schema is older/,
-    );
-    const left = await administer((client) =>
-      client.query('SELECT FROM pg_database WHERE starts_with(datname, $1)', [
-        `${new URL(other.url).pathname.slice(1)}_restore_`,
-      ]),
-    );
-    expect(left.rows).toEqual([]);
+    test('the store is not empty', () =>
+      expect(restore(there(), new BackupReader(createReadStream(small)), quiet)).rejects.toThrow(
+        'The database already contains a store. To replace it with the backup, add --replace.',
+      ));
+
+    test('the store is in use', async () => {
+      const client = new Client({ connectionString: other.url });
+      await client.connect();
+      await expect(
+        restore(there(), new BackupReader(createReadStream(small)), { ...quiet, replace: true }),
+      ).rejects.toThrow('The database is in use');
+      await client.end();
+    });
+
+    test.each(['NOCREATEDB', 'CREATEDB'])('the role lacks permissions (%s)', async (right) => {
+      const role = `gamewharf_owner_${process.pid}`;
+      const superuser = process.env.TEST_SUPERUSER_URL!;
+      await queryRows(superuser, `CREATE ROLE ${role} LOGIN PASSWORD 'x' ${right}`);
+      const DATABASE_URL = Object.assign(new URL(other.url), { username: role, password: 'x' }).href;
+      try {
+        const rejected = restore({ ...there(), DATABASE_URL }, new BackupReader(createReadStream(small)), {
+          ...quiet,
+          replace: true,
+        });
+        await expect(rejected).rejects.toThrow(`ALTER ROLE ${role} CREATEDB; GRANT SET ON PARAMETER`);
+        await expect(rejected).rejects.toBeInstanceOf(OperatorError);
+      } finally {
+        await queryRows(superuser, `DROP ROLE ${role}`);
+      }
+    });
+
+    test('the pepper is different', () =>
+      expect(
+        restore({ ...there(), API_KEY_PEPPER: 'another one' }, new BackupReader(createReadStream(small)), {
+          ...quiet,
+          replace: true,
+        }),
+      ).rejects.toThrow('another API_KEY_PEPPER'));
+
+    test.each([
+      ['cut off', (bytes: Buffer) => bytes.subarray(0, bytes.length - 100)],
+      [
+        'damaged',
+        (bytes: Buffer) => {
+          const middle = Math.floor(bytes.length / 2);
+          return Buffer.concat([bytes.subarray(0, middle), Buffer.alloc(50), bytes.subarray(middle + 50)]);
+        },
+      ],
+      ['not a backup', () => gzipSync('{"type":"user","id":1}\n')],
+      ['not gzip', () => Buffer.from('PGDMP')],
+      [
+        'missing a row',
+        (bytes: Buffer) =>
+          gzipSync(
+            gunzipSync(bytes)
+              .toString('latin1')
+              .replace(/"users":(\d+)/, '"users":1$1'),
+            { level: 1 },
+          ),
+      ],
+      [
+        'from a newer version',
+        (bytes: Buffer) =>
+          gzipSync(gunzipSync(bytes).toString('latin1').replace('"migrations":[', '"migrations":["Newer1",')),
+      ],
+      [
+        'older than the baseline',
+        (bytes: Buffer) =>
+          gzipSync(
+            gunzipSync(bytes).toString('latin1').replace('ForeignKeysByIndex20261124700000', 'Early1'),
+          ),
+      ],
+    ])('for a file that is %s', async (_, change) => {
+      await expect(
+        restore(there(), read(change(readFileSync(small))), { ...quiet, replace: true }),
+      ).rejects.toThrow(
+        /damaged or incomplete|isn't a backup that this version can read|created by a newer version|schema is older/,
+      );
+      const left = await administer((client) =>
+        client.query('SELECT FROM pg_database WHERE starts_with(datname, $1)', [
+          `${new URL(other.url).pathname.slice(1)}_restore_`,
+        ]),
+      );
+      expect(left.rows).toEqual([]);
+    });
   });
 });
 
@@ -456,12 +481,14 @@ describe('the backup and restore commands', () => {
   });
 
   test('report errors of the database as such', async () => {
+    const backup = join(folder, 'unreachable.gz');
+    await run('backup', backup);
     const { DATABASE_URL } = process.env;
     process.env.DATABASE_URL = `postgres:///store?host=${folder}`;
     try {
       const problem =
         "The database at localhost:5432 can't be reached (ENOENT): start it, or change DATABASE_URL.";
-      await expect(run('restore', join(folder, 'mine.gz'))).rejects.toThrow(problem);
+      await expect(run('restore', backup)).rejects.toThrow(problem);
       await expect(run('backup', join(folder, 'never.gz'))).rejects.toThrow(problem);
     } finally {
       process.env.DATABASE_URL = DATABASE_URL;
