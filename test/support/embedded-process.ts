@@ -1,7 +1,8 @@
 import { transformFile } from '@swc/core';
-import { ChildProcess, fork } from 'node:child_process';
+import { ChildProcess, execFile, fork } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import { packagedBinaries } from '../../src/dev/embedded/binaries';
 import type { EmbeddedPostgresOptions } from '../../src/dev/embedded/embedded-postgres';
 
@@ -93,6 +94,8 @@ export async function copyPackages(target: string): Promise<string> {
     ) as { dependencies?: Record<string, string> };
     for (const dependency of Object.keys(dependencies)) names.add(dependency);
   }
+  // A clone that was made with umask 077 has packages that only its owner can read.
+  await promisify(execFile)('chmod', ['-R', 'a+rX', target]);
   return join(target, binaries);
 }
 
