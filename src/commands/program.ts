@@ -96,7 +96,7 @@ export function addCommands(program: Command, run: CommandRunner, words?: readon
 }
 
 /** Commander's errors, in the form of ours. */
-export function toSentence(error: string): string {
+function toSentence(error: string): string {
   const [, first = '', suggestion] = /^error: ([^\n]*)(?:\n\((.*)\))?\n?$/.exec(error) ?? [];
   if (first === '') return error.trimEnd();
   const [, argument] = /^missing required argument '(.*)'$/.exec(first) ?? [];

@@ -20,7 +20,7 @@ const editors = (ids: string) => `ARRAY(
   SELECT g.user_id FROM games g WHERE g.id = ANY (${ids})
   UNION SELECT a.user_id FROM game_admins a WHERE a.game_id = ANY (${ids}))`;
 
-export interface GameSource extends Source {
+interface GameSource extends Source {
   /** An expression for an ascending array of IDs. */
   game_ids: string;
 }

@@ -22,10 +22,7 @@ const editableGames = (limit: string) =>
   `SELECT ${GAME_ROW.sql} FROM ${editableBy('$user_id', limit)} ORDER BY ${NEWEST_GAMES_FIRST} ${limit}`;
 
 // Each statement reads one row more than its limit, to detect a longer list.
-export const FEW_EDITABLE_GAMES = read<Packed>(
-  'few_editable_games',
-  editableGames(`LIMIT ${MAX_FEW_GAMES + 1}`),
-);
+const FEW_EDITABLE_GAMES = read<Packed>('few_editable_games', editableGames(`LIMIT ${MAX_FEW_GAMES + 1}`));
 const EDITABLE_GAMES = longRead<Packed>(
   'editable_games',
   editableGames(`LIMIT ${SHORT_LIST.rows + 1}`),

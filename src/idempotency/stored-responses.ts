@@ -19,7 +19,7 @@ export interface RetryKey {
 const RETENTION = `interval '24 hours'`;
 
 // Waits for a concurrent transaction with the same key. No row: an earlier request of this user had the key.
-export const CLAIM_RETRY_KEY = statement(
+const CLAIM_RETRY_KEY = statement(
   'idempotency_claim',
   `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id)
    VALUES ($credential, $key_hash, $fingerprint, $user_id)
@@ -42,7 +42,7 @@ export const STORED_RESPONSE = statement<StoredResponse>(
      AND created_at >= now() - ${RETENTION}`,
 );
 
-export const STORE_RESPONSE = statement(
+const STORE_RESPONSE = statement(
   'idempotency_keep',
   'UPDATE idempotency_keys SET answer = $response WHERE credential = $credential AND key_hash = $key_hash',
 );

@@ -8,9 +8,9 @@ import type { BuildEvent } from '../wharf/build-event.entity';
 import type { BuildEventResponse } from './push.dto';
 
 /** The limit for one build, in addition to events of the service itself. */
-export const MAX_EVENTS = 1000;
+const MAX_EVENTS = 1000;
 /** The limit for the texts of all events of a build, which one response lists. */
-export const MAX_EVENT_BYTES = 1024 * 1024;
+const MAX_EVENT_BYTES = 1024 * 1024;
 
 /** An event of the service itself about a build. */
 export const ADD_EVENT = statement(

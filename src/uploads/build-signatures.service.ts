@@ -18,7 +18,7 @@ import { FolderStorage } from './storage/folder-storage';
 import { UnusedFiles } from './unused-files.service';
 
 /** A build with a zip archive in the storage, without a signature. */
-export interface UnsignedBuild {
+interface UnsignedBuild {
   id: number;
   game_id: number;
   channel_name: string;

@@ -36,7 +36,7 @@ const PENDING_COLUMNS = `p.id, p.filename, p.size, p.state, p.error, p.upload_id
   CASE WHEN p.state = 'receiving' THEN coalesce(s.received, 0) ELSE p.size END AS received`;
 
 /** The pending uploads of the game, or only one of them, if the user can edit the game. */
-export const PENDING_UPLOADS = longRead<PendingUpload>(
+const PENDING_UPLOADS = longRead<PendingUpload>(
   'pending_file_uploads',
   `SELECT ${PENDING_COLUMNS} FROM games g JOIN file_uploads p ON p.game_id = g.id
    LEFT JOIN upload_sessions s ON s.id = p.id

@@ -11,10 +11,10 @@ import { Upload } from './upload.entity';
 import { type FlatUploadRow, type UploadRow, uploadRow, uploadsWith } from './upload.row';
 import { invalidUpload } from './uploads.service';
 
-export const MAX_LISTED_UPLOADS = 1000;
+const MAX_LISTED_UPLOADS = 1000;
 
 /** All uploads, or only one. No row: the user can't edit the game. A row of nulls: the game has no uploads. */
-export const OWN_UPLOADS = longRead<FlatUploadRow | { id: null }>(
+const OWN_UPLOADS = longRead<FlatUploadRow | { id: null }>(
   'own_uploads',
   `SELECT f.* FROM games g LEFT JOIN LATERAL (
      ${uploadsWith('f.game_id = g.id AND ($upload_id::bigint IS NULL OR f.id = $upload_id)')} ORDER BY f.position, f.id LIMIT ${MAX_LISTED_UPLOADS}) f ON true

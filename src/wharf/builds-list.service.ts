@@ -21,7 +21,7 @@ const selectFileSize = (type: string) =>
   `(SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = '${type}' AND f.file_key IS NOT NULL)`;
 
 /** Builds of a game, for a user who can edit it: of all channels or of one, and older than `$before_id`. */
-export const BUILDS_PAGE = longRead<ListedBuild>(
+const BUILDS_PAGE = longRead<ListedBuild>(
   'builds_page',
   `SELECT b.id, b.channel_name, b.version, b.user_version, b.state, b.hidden, b.error, b.size, b.created_at,
      b.id IS NOT DISTINCT FROM (

@@ -20,7 +20,7 @@ const fast = {
   dynamic_shared_memory_type: 'mmap',
 };
 
-export interface TestServer {
+interface TestServer {
   stop(): Promise<void>;
 }
 

@@ -5,7 +5,7 @@ export const GAMES = 200_000;
 export const PURCHASES = 1_000_000;
 export const KEYS = 500_000;
 export const COLLECTIONS = 2000;
-export const APPLICATIONS = 10_000;
+const APPLICATIONS = 10_000;
 // Skewed data: these have a hundred thousand of what others have ten of. The game is restricted, so that its keys
 // decide who can view it.
 export const POPULAR_GAME = 1000;
@@ -15,7 +15,7 @@ export const NIGHTLY_BUILDS = 2000;
 export const GAME_OF_CHANNELS = 3003;
 export const ADMIN_OF_ALL = 8;
 export const COLLECTOR = 7;
-export const COLLECTED = 10_000;
+const COLLECTED = 10_000;
 export const ADDRESS_OF_COLLECTOR = 'Mail6@example.com';
 export const LONG_COLLECTION = COLLECTIONS + 1;
 export const BUNDLES = 50;

@@ -18,7 +18,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const JSON_TYPE = { 'content-type': 'application/json' };
 const MULTIPART = { 'content-type': 'multipart/form-data; boundary=x' };
 
-export const repeatTo = (piece: string, length: number) =>
+const repeatTo = (piece: string, length: number) =>
   piece.repeat(Math.max(1, Math.floor(length / Buffer.byteLength(piece))));
 
 /** Characters that are expensive to parse, each in its own way. */

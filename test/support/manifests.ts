@@ -6,16 +6,16 @@ import { customResources } from './custom-resources';
 
 export const kubernetes = path.join(__dirname, '..', '..', 'deploy', 'kubernetes');
 
-export interface Selector {
+interface Selector {
   matchLabels?: Record<string, string>;
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
 }
-export interface EnvVar {
+interface EnvVar {
   name: string;
   value?: string;
   valueFrom?: { secretKeyRef?: { name: string; key: string; optional?: boolean } };
 }
-export interface Probe {
+interface Probe {
   httpGet?: { path: string; port: string };
   periodSeconds: number;
   timeoutSeconds: number;

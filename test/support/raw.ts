@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { baseUrl } from './app';
 
-export interface RawResponse {
+interface RawResponse {
   status: number;
   headers: Record<string, string>;
   body: string;

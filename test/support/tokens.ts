@@ -4,7 +4,7 @@ import { SigningKeysService } from '../../src/auth/jwt/signing-keys.service';
 import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { theApp, theClock } from './app';
 
-export interface Forgery {
+interface Forgery {
   sub?: unknown;
   scope?: unknown;
   api_key_id?: unknown;

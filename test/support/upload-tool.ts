@@ -20,7 +20,7 @@ interface CreatedBuild {
   parent_build?: { id: number };
 }
 
-export interface PushedFile {
+interface PushedFile {
   id: number;
   size: number;
   type: 'archive' | 'patch' | 'signature';

@@ -152,7 +152,7 @@ async function insert(
  * Valid usernames similar to the name. The domain of an email address is omitted, because it would reveal
  * more than a name.
  */
-export function* usernamesFor(name = ''): Generator<string> {
+function* usernamesFor(name = ''): Generator<string> {
   const valid = name
     .split('@')[0]!
     .normalize('NFKD')

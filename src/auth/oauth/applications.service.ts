@@ -14,7 +14,7 @@ export type ApplicationFields = Pick<
 >;
 
 export const MAX_APPLICATIONS = 50;
-export const MAX_LISTED_APPLICATIONS = 1000;
+const MAX_LISTED_APPLICATIONS = 1000;
 
 const LOCK_GRANTS = statement(
   'lock_grants_of_application',

@@ -16,7 +16,7 @@ export const LIFETIME_SECONDS = 600;
 const INTERVAL_SECONDS = 5;
 const MAX_INTERVAL_SECONDS = 60;
 
-export type Poll =
+type Poll =
   | { status: 'pending' | 'slow_down'; interval: number }
   | { status: 'approved'; code: string; code_challenge: string | null }
   | { status: 'denied' | 'expired' };

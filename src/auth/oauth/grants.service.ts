@@ -21,7 +21,7 @@ export interface ListedGrant extends OauthGrant {
 }
 
 // Rendering a page of grants blocks the event loop.
-export const MAX_LISTED_GRANTS = 500;
+const MAX_LISTED_GRANTS = 500;
 
 // Selects and locks the app, which may have been deleted while the page was open, or is being deleted.
 const ADD_GRANT = statement<Grant>(

@@ -27,7 +27,7 @@ const LAST_ACCOUNT = read<{ last: number | null }>(
 const LOCK_USERS = statement('setup_lock_users', 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
 const WAIT_FOR_NEW_USERS = statement('setup_wait_for_users', 'LOCK TABLE users IN SHARE MODE');
 
-export interface FirstAccount {
+interface FirstAccount {
   username: string;
   email: string;
   password: string;

@@ -38,7 +38,7 @@ export interface AccountView {
   problem?: string;
 }
 
-export type AccountProblems = Problems<'username' | 'display_name' | 'email' | 'new-password'>;
+type AccountProblems = Problems<'username' | 'display_name' | 'email' | 'new-password'>;
 
 export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
   const { account, sessions, identities, signsInHere, hasPasswords, confirmation, mayErase, draft } = view;

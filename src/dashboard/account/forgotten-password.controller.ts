@@ -17,7 +17,7 @@ import { CurrentVisitor, type Visitor } from '../layout/visitor';
 import { signInElsewherePage } from '../sign-in/sign-in.page';
 import { contactPage, sentPage } from './sent.page';
 
-export const FORGOTTEN_PASSWORD_PATH = '/forgot-password';
+const FORGOTTEN_PASSWORD_PATH = '/forgot-password';
 const MAX_NAME_OR_EMAIL = 320;
 
 @Pages()

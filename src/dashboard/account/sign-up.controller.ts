@@ -21,7 +21,7 @@ import { newPasswordField } from './link.page';
 import { contactPage, sentPage } from './sent.page';
 
 const SIGN_UP_PATH = '/sign-up';
-export const MAX_ADDRESS = 320;
+const MAX_ADDRESS = 320;
 
 interface Draft {
   return_to: string;

@@ -20,12 +20,11 @@ const DIRECTIONS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
 const countCharacters = (text: string) => [...text].length;
 
-export interface FileDraft extends UploadChange {
+interface FileDraft extends UploadChange {
   problems: Problems<'display_name'>;
 }
 
-export const traitsIn = (form: Form): Upload['traits'] =>
-  UPLOAD_TRAITS.filter((trait) => form.isChecked(trait));
+const traitsIn = (form: Form): Upload['traits'] => UPLOAD_TRAITS.filter((trait) => form.isChecked(trait));
 
 export function fileDraft(form: Form): FileDraft {
   const display_name = form.line('display_name');

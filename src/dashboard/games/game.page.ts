@@ -140,7 +140,7 @@ export class GamePage {
   }
 }
 
-export const SLUG_CHANGE =
+const SLUG_CHANGE =
   'If you change it, links to the old URL stop working, and so do launchers and upload commands that name the game: nothing redirects.';
 
 const TYPES = [

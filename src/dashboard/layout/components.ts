@@ -68,7 +68,7 @@ type Cell<Row> = (row: Row) => Part;
 
 interface StyledCell<Row> {
   cell: Cell<Row>;
-  style?: 'number' | 'wrap' | 'actions';
+  style?: 'number' | 'actions';
   unlabeled?: true;
 }
 
@@ -80,7 +80,6 @@ const inStyle =
   <Row>(cell: Cell<Row>): StyledCell<Row> => ({ cell, style });
 
 export const number = inStyle('number');
-export const wrapped = inStyle('wrap');
 /** Buttons, in a column whose name is for screen readers. */
 export const actions = inStyle('actions');
 /** Leaves out the name of the column, which cells show on a phone. */

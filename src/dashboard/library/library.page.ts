@@ -37,7 +37,7 @@ export const MAX_KEY = 512;
 export const MAX_SEARCH = 100;
 
 /** The page of a library, and the trait of files for the visitor's platform. */
-export interface LibraryView extends LibraryQuery {
+interface LibraryView extends LibraryQuery {
   platform: Platform | undefined;
 }
 

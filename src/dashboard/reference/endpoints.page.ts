@@ -49,7 +49,7 @@ export function endpointList(document: OpenAPIObject): Html {
   )}`;
 }
 
-export interface EndpointPage {
+interface EndpointPage {
   title: string;
   main: Html;
 }

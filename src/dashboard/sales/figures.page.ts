@@ -33,7 +33,7 @@ export const RANKED_GAMES_ON_A_PAGE = 25;
 export const FIGURES_QUERY = ['range', 'from', 'to', 'by', 'currency', 'game', 'page'] as const;
 export type FiguresQuery = Partial<Record<(typeof FIGURES_QUERY)[number], string>>;
 
-export interface FiguresView {
+interface FiguresView {
   query: FiguresQuery;
   period: Period;
   report: Report;

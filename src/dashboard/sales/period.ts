@@ -30,7 +30,7 @@ export interface Period extends ReportPeriod {
   problem?: string;
 }
 
-export type PeriodQuery = Partial<Record<'range' | 'from' | 'to' | 'by', string>>;
+type PeriodQuery = Partial<Record<'range' | 'from' | 'to' | 'by', string>>;
 
 /** An unknown range is replaced by the default one. */
 export function parsePeriod(

@@ -8,7 +8,7 @@ export const FIGURES_PATH = `${SALES_PATH}/figures`;
 
 /** The pages about sales, of all games or of one. */
 export const salesPath = of(SALES_PATH);
-export const figuresPath = of(FIGURES_PATH);
+const figuresPath = of(FIGURES_PATH);
 export const buyersPath = of(BUYERS_PATH);
 
 /** The pages about the same sales. */

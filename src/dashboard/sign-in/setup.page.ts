@@ -6,7 +6,7 @@ import type { Visitor } from '../layout/visitor';
 
 export const SETUP_PATH = '/setup';
 
-export interface SetupForm {
+interface SetupForm {
   code: string;
   username: string;
   email: string;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 /** The process that a cluster's postmaster.pid names. */
-export interface Postmaster {
+interface Postmaster {
   pid: number;
   port: string;
   isReady: boolean;

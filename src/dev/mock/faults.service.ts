@@ -4,7 +4,7 @@ import { badRequest } from '../../platform/errors/api-error';
 import { ApiPaths } from './api-paths';
 import type { FaultRequest, FaultMatch, FaultResponse } from './mock.dto';
 
-export const MAX_FAULTS = 100;
+const MAX_FAULTS = 100;
 
 /** Texts of the API for a status without `errors`. */
 const USUAL_ERRORS: Readonly<Record<number, string>> = {

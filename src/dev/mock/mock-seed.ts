@@ -1,5 +1,5 @@
 /** The account that every mock has: a developer. A seed may replace it; its key stays. */
-export const MOCK_USER_ID = 1;
+const MOCK_USER_ID = 1;
 export const MOCK_API_KEY = 'gw_test_key';
 
 const MOCK_USER = { type: 'user', id: MOCK_USER_ID, username: 'test-dev', developer: true };

@@ -42,7 +42,7 @@ export class RecordedRequests {
   }
 }
 
-export const HIDDEN = '[hidden]';
+const HIDDEN = '[hidden]';
 const TOO_LARGE = '[more than 16 KiB]';
 
 const SECRET = /key|token|secret|password|code|credential|assertion|proof|jwt|bearer|authorization/i;

@@ -13,7 +13,7 @@ const DNS_NAME = 2;
 const IP_ADDRESS = 7;
 const VALID_DAYS = 30;
 
-export interface Authority {
+interface Authority {
   /** Path of the authority's certificate. */
   file: string;
   cert: string;

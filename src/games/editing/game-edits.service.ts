@@ -30,7 +30,7 @@ const LOCK_GAME_OWNER = statement(
 
 // A game with a price gets `can_be_bought`. It keeps the trait without a price, because buyers can pay more
 // than the minimum price.
-export const CREATE_GAME = statement<Packed & { developer: boolean; full: boolean }>(
+const CREATE_GAME = statement<Packed & { developer: boolean; full: boolean }>(
   'game_create',
   `WITH account AS (SELECT u.id, u.developer FROM users u WHERE u.id = $user_id),
    own AS (
@@ -45,7 +45,7 @@ export const CREATE_GAME = statement<Packed & { developer: boolean; full: boolea
 );
 
 // NULL: unchanged. '' clears a text.
-export const UPDATE_GAME = statement<Packed>(
+const UPDATE_GAME = statement<Packed>(
   'game_update',
   `WITH updated AS (
      UPDATE games g SET

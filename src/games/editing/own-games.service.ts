@@ -65,7 +65,7 @@ export interface OwnGame extends GameRow, Pick<Game, 'visibility'> {
   owned: boolean;
 }
 
-export const OWN_GAME = read<Packed & Pick<OwnGame, 'visibility' | 'owned'>>(
+const OWN_GAME = read<Packed & Pick<OwnGame, 'visibility' | 'owned'>>(
   'own_game',
   `SELECT ${GAME_ROW.sql}, g.visibility, g.user_id = $user_id AS owned FROM games g WHERE g.id = $id AND ${canEdit('g', '$user_id')}`,
 );

@@ -30,7 +30,7 @@ const MAX_LISTED_WEBHOOKS = 1000;
 export const WEBHOOK_COLUMNS = `w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until,
   w.ended_at, (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting`;
 
-export interface ListedWebhook extends Omit<Webhook, 'secret'> {
+interface ListedWebhook extends Omit<Webhook, 'secret'> {
   /** The username of the owner; null: the store's own webhook. */
   username: string | null;
   waiting: number;
@@ -51,13 +51,13 @@ const DISABLE = statement(
    ) SELECT id FROM ended`,
 );
 
-export interface NewWebhook extends Pick<Webhook, 'url' | 'events' | 'game_id'> {
+interface NewWebhook extends Pick<Webhook, 'url' | 'events' | 'game_id'> {
   /** Absent: the store's own webhook. */
   user_id?: number | null;
 }
 
 /** Who changes a webhook; empty for a command. */
-export type AuditFields = { request_id?: string; user_id?: number };
+type AuditFields = { request_id?: string; user_id?: number };
 
 /** Adds, rotates and removes webhooks, and sends them messages. */
 @Injectable()

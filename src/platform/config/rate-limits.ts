@@ -14,7 +14,7 @@ const DEFAULTS = {
 // A user's limit is this multiple of a credential's limit.
 const CREDENTIALS_PER_USER = 3;
 
-export type LimitName = keyof typeof DEFAULTS | 'user';
+type LimitName = keyof typeof DEFAULTS | 'user';
 export type RateLimits = Readonly<Record<LimitName, RateLimit>>;
 
 const SETTING = /^([a-z-]+)=(\d{1,7})\/(\d{1,5})s$/;

@@ -1,5 +1,5 @@
 /** A row of docs/explanation/privacy.md. */
-export interface StoredColumnsRow {
+interface StoredColumnsRow {
   columns: string[];
   why: string;
   for_how_long: string;

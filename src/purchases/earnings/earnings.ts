@@ -24,7 +24,7 @@ const addToSalesPeriods = (rows: string) => `
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`;
 
 /** Adds the amounts above 0. */
-export const addEarnings = (sales: string) =>
+const addEarnings = (sales: string) =>
   addToEarnings(`SELECT game_id, currency, amount FROM ${byCurrency(sales)} d WHERE amount > 0`);
 
 /** The days and months whose sales have changed. */

@@ -115,7 +115,7 @@ export type BundledGame = Pick<
 > & { game_id: number };
 
 // Games that were removed from the bundle are last.
-export const LIBRARY_BUNDLE = longRead<{ bundle: string } & (BundledGame | { game_id: null })>(
+const LIBRARY_BUNDLE = longRead<{ bundle: string } & (BundledGame | { game_id: null })>(
   'library_bundle',
   `SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
      SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
@@ -132,7 +132,7 @@ export const LIBRARY_BUNDLE = longRead<{ bundle: string } & (BundledGame | { gam
 );
 
 /** No row: the key doesn't exist or is revoked. */
-export const KEY_PAGE_ROW = new PackedRow({
+const KEY_PAGE_ROW = new PackedRow({
   ...GAME_WITH_USER,
   key_id: number('dk.id'),
   key_created_at: text('dk.created_at'),
@@ -163,7 +163,7 @@ const OWNS_GAME = read<{ owns: boolean }>(
 );
 
 /** `owned`: not claimed, because the user owns the game already. */
-export type Redemption = 'claimed' | 'already yours' | 'owned';
+type Redemption = 'claimed' | 'already yours' | 'owned';
 
 const LOCK_PURCHASE_OF_KEY = statement(
   'lock_purchase_of_key',

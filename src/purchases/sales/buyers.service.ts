@@ -158,7 +158,7 @@ const list = (name: string, direction: Direction) => {
   );
 };
 
-export const BUYERS_LISTS = {
+const BUYERS_LISTS = {
   older: list('seller_buyers', 'older'),
   newer: list('seller_buyers_before', 'newer'),
 };

@@ -33,7 +33,7 @@ const selectUser = (id: string) =>
     FROM users u WHERE u.id = ${id})`;
 
 /** The sales from a place on. No row: the caller can't edit the game. A row of nulls: no sales. */
-export const GAME_SALES = longRead<GameSaleRow>(
+const GAME_SALES = longRead<GameSaleRow>(
   'game_sales',
   `SELECT s.* FROM games g LEFT JOIN LATERAL (
      SELECT ${PURCHASE_ROW},

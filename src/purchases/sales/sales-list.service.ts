@@ -60,7 +60,7 @@ interface Slice {
 
 export type Direction = 'older' | 'newer';
 
-export const MAX_GAMES_OF_SALE = 100;
+const MAX_GAMES_OF_SALE = 100;
 const SALES_PER_SLICE = 500;
 
 // Maximum number of games whose sales are read for one slice. A page has 50 sales, so these games are enough

@@ -151,7 +151,7 @@ export const SALES_FIGURES = longRead<FiguresRow>(
 );
 
 /** Sales of a game from a day on, if the user can edit the game. */
-export const RECENT_GAME_SALES = longRead<CurrencySold>(
+const RECENT_GAME_SALES = longRead<CurrencySold>(
   'recent_game_sales',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
    FROM games g JOIN sales_periods s ON s.game_id = g.id AND s.unit = 'day' AND s.first_day >= $day::date

@@ -70,7 +70,7 @@ export const SHOWN_SALES = 50;
 // Maximum number of candidates of each type. The newest of them are shown.
 const MAX_FOUND = 200;
 /** The shortest part of an email address or a name that is searched for. */
-export const MIN_PART = 3;
+const MIN_PART = 3;
 const MAX_SEARCHED_SALES = 200_000;
 const MAX_NAMED = 20_000;
 /** Maximum number of purchases of a person that are summed. */

@@ -210,5 +210,5 @@ function requireWithin(session: Session, end: number, size: number | undefined):
     throw badRequest(`Content-Range must be within the ${session.size} bytes of the file`);
 }
 
-export const invalidSession = () => apiError(404, 'invalid upload session');
+const invalidSession = () => apiError(404, 'invalid upload session');
 const tooLarge = () => apiError(413, 'the file is too large');

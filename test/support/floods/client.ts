@@ -60,7 +60,7 @@ function unchunked(bytes: Buffer): { body: string; end: number } | undefined {
 }
 
 /** Takes one response from the start of the received bytes; `closed`: no more will arrive. */
-export function takeResponse(
+function takeResponse(
   bytes: Buffer,
   { toHead = false, closed = false } = {},
 ): { response: HttpResponse; rest: Buffer } | undefined {

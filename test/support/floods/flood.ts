@@ -6,7 +6,7 @@ import { Child } from './child';
 import type { PatternName } from './patterns';
 
 /** Floods a replica with one type of traffic for a while, during which a control client must be served. */
-export interface Flood {
+interface Flood {
   pattern: PatternName;
   seconds: number;
   seed: number;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 
 /** What a replica reports on its metrics port. */
-export interface Sample {
+interface Sample {
   in_flight: number;
   resident_mb: number;
   /** Open file descriptors; NaN on systems other than Linux. */

@@ -41,13 +41,13 @@ const percent = (text: string) =>
     })
     .join('');
 
-export const encodePairs = (fields: Field[]) =>
+const encodePairs = (fields: Field[]) =>
   fields
     .map(({ name, value, raw }) => `${percent(name)}=${raw ? toText(value) : percent(toText(value))}`)
     .join('&');
 
 /** A query of valid fields, as a client sends it. */
-export const encodeQuery = (fields: Record<string, string>) =>
+const encodeQuery = (fields: Record<string, string>) =>
   encodePairs(Object.entries(fields).map(([name, value]): Field => ({ name, value, place: 'query' })));
 
 const BOUNDARY = 'fuzz-boundary';

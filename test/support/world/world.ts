@@ -176,7 +176,7 @@ export interface Purchase {
 }
 
 /** Amounts in currencies with 0, 2 and 3 digits. */
-export function tenantPurchases(tenant: Tenant): Purchase[] {
+function tenantPurchases(tenant: Tenant): Purchase[] {
   const id = (n: number) => tenant.base + n;
   return [
     { email: `bob@elsewhere.example`, user_id: id(BOB), games: [1], currency: 'USD', amount: 500 },
@@ -275,7 +275,7 @@ const UPLOADS = [
   { filename: 'game.zip', channel_name: 'windows' },
 ];
 
-export interface BaseCollection {
+interface BaseCollection {
   id: number;
   user_id: number;
   admins: number[];
@@ -303,14 +303,14 @@ export const baseCollections = (tenant: Tenant): BaseCollection[] => [
 
 export const COLLECTION_CREATED = CREATED;
 
-export const purchaseRecord = ({ games, bundle, ...purchase }: Purchase): JsonObject => ({
+const purchaseRecord = ({ games, bundle, ...purchase }: Purchase): JsonObject => ({
   type: 'purchase',
   ...purchase,
   game_id: bundle ? games : games[0]!,
   source: 'card',
 });
 
-export const downloadKeyRecord = ({ revoked, ...key }: DownloadKey): JsonObject => ({
+const downloadKeyRecord = ({ revoked, ...key }: DownloadKey): JsonObject => ({
   type: 'download_key',
   ...key,
   revoked_at: revoked ? CREATED : null,
