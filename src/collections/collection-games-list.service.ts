@@ -15,7 +15,7 @@ const EVERYTHING = '9223372036854775807';
 const SHORT_BLURB = `CASE WHEN octet_length(e.blurb) > ${SHORT_LIST.text_bytes} THEN '' ELSE e.blurb END AS blurb`;
 
 /**
- * A page of the entries that the caller can view, with positions that count all entries. The subqueries and
+ * A page of the entries that the user can view, with positions that count all entries. The subqueries and
  * sums keep the planner on the index of sort keys; otherwise it would sort all entries of a large collection:
  * docs/contributing/decisions/performance.md.
  */

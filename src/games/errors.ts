@@ -1,4 +1,4 @@
 import { apiError } from '../platform/errors/api-error';
 
-/** The game does not exist, or the caller can't view or edit it. */
+/** The game does not exist, or the user can't view or edit it. */
 export const invalidGame = () => apiError(404, 'invalid game');

@@ -17,7 +17,7 @@ const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${boug
 const NEWEST_PURCHASES_FIRST = 'p.created_at DESC, p.id DESC';
 
 /**
- * Reads at most one row more than a short list has. No row: the caller can't edit the game. A row of nulls:
+ * Reads at most one row more than a short list has. No row: the user can't edit the game. A row of nulls:
  * no purchases.
  */
 const lookup = (name: string, bought: string) =>

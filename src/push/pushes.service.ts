@@ -153,7 +153,7 @@ export class PushesService {
     );
   }
 
-  /** A build of a game that the caller can edit. */
+  /** A build of a game that the user can edit. */
   async require(build_id: number, credential: Downloader): Promise<PushedRow> {
     const build = await this.database.row(EDITED_BUILD, { build_id, user_id: credential.user_id });
     if (!build || !isFor(credential, build.game_id)) throw invalidBuild();

@@ -66,7 +66,7 @@ export class ChannelsService {
     return channel;
   }
 
-  /** The ID of a game that the caller can edit. */
+  /** The ID of a game that the user can edit. */
   async game(request: ChannelsRequest, credential: Downloader): Promise<number> {
     const found = await this.database.row(EDITED_GAME_ID, gameValues(request, credential));
     if (!found || !isFor(credential, found.game_id)) throw invalidGame();

@@ -117,7 +117,7 @@ export class IdentityProvider {
   }
 
   /**
-   * Redeems the code in the query of the callback. `isNew` decides whether to request the user info as well.
+   * Exchanges the code in the query of the callback. `isNew` decides whether to request the user info as well.
    */
   finish(
     client: LimitedClient,

@@ -1,4 +1,4 @@
 import { apiError } from '../../platform/errors/api-error';
 
-/** The bundle doesn't exist, or the caller doesn't own it. */
+/** The bundle doesn't exist, or the user doesn't own it. */
 export const invalidBundle = () => apiError(404, 'invalid bundle');

@@ -81,6 +81,6 @@ export class RequestLog {
 // 00-TRACE-SPAN-FLAGS; a trace or span of zeros is invalid.
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-|$)/;
 
-/** The trace that the caller's request belongs to (W3C Trace Context). */
+/** The trace that the client's request belongs to (W3C Trace Context). */
 const traceIdIn = (header: unknown): string | undefined =>
   typeof header === 'string' ? TRACEPARENT.exec(header)?.[1] : undefined;

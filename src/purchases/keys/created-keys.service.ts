@@ -46,7 +46,7 @@ const LOCK_GAME_OF_KEYS = statement(
   'game $game_id',
 );
 
-/** No row: the caller can't edit the game. A row of nulls: too many keys. */
+/** No row: the user can't edit the game. A row of nulls: too many keys. */
 const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
   'created_keys_create',
   `WITH game AS (${GAME_OF_KEYS}),
@@ -63,7 +63,7 @@ const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
    SELECT created.* FROM game LEFT JOIN created ON true ORDER BY created.id`,
 );
 
-/** No row: the caller can't edit the game. A row of nulls: no such key. `revoked` is false for a key of a purchase. */
+/** No row: the user can't edit the game. A row of nulls: no such key. `revoked` is false for a key of a purchase. */
 const REVOKE_CREATED_KEYS = statement<{ id: number | null; revoked: boolean }>(
   'created_keys_revoke',
   `WITH game AS (${GAME_OF_KEYS}),

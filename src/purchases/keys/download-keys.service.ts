@@ -14,7 +14,7 @@ interface Row extends DownloadKeyColumns, Record<keyof UserRow, unknown> {
   key_id: number | null;
 }
 
-/** No row: the caller can't edit the game. `chosen` selects rows of download_keys. */
+/** No row: the user can't edit the game. `chosen` selects rows of download_keys. */
 const lookup = (name: string, chosen: string) =>
   read<Row>(
     name,

@@ -36,7 +36,7 @@ const matchesFilter = (from = '$from') =>
   `dk.purchase_id IS NULL AND dk.id BETWEEN ${from} AND $to AND ($label::text IS NULL OR dk.label = $label)`;
 
 /**
- * No row: the caller can't edit the game. A row without a key: no key matches. `searched_to`: the last key
+ * No row: the user can't edit the game. A row without a key: no key matches. `searched_to`: the last key
  * that was searched for a label or state, if there are more keys.
  */
 const CREATED_KEYS = longRead<{ title: string; searched_to: number | null } & (ListedKey | { id: null })>(
@@ -67,7 +67,7 @@ const LABELS_OF_KEYS = longRead<{ label: string }>(
   'user $editor_id',
 );
 
-/** Live keys of a filter. No row: the caller can't edit the game. */
+/** Live keys of a filter. No row: the user can't edit the game. */
 const COUNT_LIVE = longRead<{ title: string; unclaimed: number; claimed: number; to: number | null }>(
   'created_keys_count',
   `SELECT game.title, k.* FROM (${GAME_OF_KEYS}) game CROSS JOIN LATERAL (
@@ -78,7 +78,7 @@ const COUNT_LIVE = longRead<{ title: string; unclaimed: number; claimed: number;
   'user $user_id',
 );
 
-/** Locks the keys in the order of their IDs, as the count of downloads does. No row: the caller can't edit the game. */
+/** Locks the keys in the order of their IDs, as the count of downloads does. No row: the user can't edit the game. */
 const REVOKE_ALL = statement<{ revoked: number }>(
   'created_keys_revoke_all',
   `WITH game AS (${GAME_OF_KEYS}),

@@ -32,7 +32,7 @@ const selectUser = (id: string) =>
   `(SELECT json_build_object(${USER_COLUMNS.map((column) => `'${column}', u.${column}`).join(', ')})
     FROM users u WHERE u.id = ${id})`;
 
-/** The sales from a place on. No row: the caller can't edit the game. A row of nulls: no sales. */
+/** The sales from a place on. No row: the user can't edit the game. A row of nulls: no sales. */
 const GAME_SALES = longRead<GameSaleRow>(
   'game_sales',
   `SELECT s.* FROM games g LEFT JOIN LATERAL (

@@ -85,7 +85,7 @@ export class UploadSessions {
   }
 
   /**
-   * Starts a session for a file of the game, for a caller who may edit it. `size`: if it is known. Throws 429 if the
+   * Starts a session for a file of the game, for a user who may edit it. `size`: if it is known. Throws 429 if the
    * owner of the game has too many unfinished sessions.
    */
   async create(
