@@ -273,3 +273,17 @@ test.each([
   expect(await late).toEqual({ null: false });
   await Promise.all(busy);
 });
+
+test('transactions that wait for one another end, and later ones are not affected', async () => {
+  const small = await openApp({ DATABASE_POOL_SIZE: '2' });
+  const database = small.get(Database);
+  const nested = () => database.transaction(() => database.execute([bind(EVENT, { event: 'nested' })]));
+  expect(await Promise.allSettled([nested(), nested()])).toEqual(
+    Array(2).fill({ status: 'rejected', reason: expect.any(NotConnected) as Error }),
+  );
+  await database.execute([bind(EVENT, { event: 'later' })]);
+  expect(await sql(`SELECT event FROM audit_events WHERE event IN ('nested', 'later')`)).toEqual([
+    { event: 'later' },
+  ]);
+  await small.close();
+});

@@ -157,14 +157,31 @@ export class StatementBatcher {
     }
   }
 
-  /** Waits for the limit, and tells `work` how long that took. */
-  private runWithin<Result>(
+  /** Waits for the limit, at most as long as for a connection, and tells `work` how long that took. */
+  private async runWithin<Result>(
     limit: ConcurrencyLimit,
     client: LimitedClient,
     work: (waited_ms: number) => Promise<Result>,
   ): Promise<Result> {
     const since = this.clock.monotonic();
-    return limit.run(client, undefined, () => work(this.clock.monotonic() - since));
+    await new Promise<void>((resolve, reject) => {
+      let [isWaiting, timer] = [true, undefined as NodeJS.Timeout | undefined];
+      const begin = () => {
+        isWaiting = false;
+        clearTimeout(timer);
+        resolve();
+      };
+      const waiter = { client, begin, reject: () => reject(new NoneFree()) };
+      limit.enter(waiter);
+      // Ends transactions that wait for each other, such as one within another one.
+      if (isWaiting)
+        timer = setTimeout(() => limit.cancel(waiter), connectionOptions.connectionTimeoutMillis);
+    });
+    try {
+      return await work(this.clock.monotonic() - since);
+    } finally {
+      limit.leave(client);
+    }
   }
 
   private sendAll(statements: BoundStatement[], waited_ms: number): Promise<unknown[][]> {
