@@ -26,6 +26,8 @@ const SESSION_LIFETIME_MS = 24 * 3600 * 1000;
 export const MAX_SESSIONS = 100;
 const EXPIRED_SESSIONS_INTERVAL_MS = 50_000;
 const SWEPT_TOGETHER = 100;
+/** Failed deletions after which a sweep ends, because the storage is probably down. */
+const MAX_FAILURES = 10;
 
 export type Session = Pick<UploadSession, 'id' | 'game_id' | 'max_bytes' | 'size' | 'received'>;
 
@@ -186,13 +188,18 @@ export class UploadSessions {
     );
   }
 
-  /** Deletes expired sessions and those of deleted games. */
+  /** Deletes expired sessions and those of deleted games. One that can't be deleted doesn't keep the others. */
   @Interval('upload sessions', staggered(EXPIRED_SESSIONS_INTERVAL_MS))
   async sweep(): Promise<void> {
     const now = new Date(this.clock.now());
+    const failures: unknown[] = [];
     let last = '00000000-0000-0000-0000-000000000000';
     for (let found; (found = await this.database.rows(EXPIRED, { now, last })).length > 0;)
-      for (const { id } of found) await this.deleteSession((last = id));
+      for (const { id } of found) {
+        await this.deleteSession((last = id)).catch((error: unknown) => failures.push(error));
+        if (failures.length === MAX_FAILURES) throw failures[0];
+      }
+    if (failures.length > 0) throw failures[0];
   }
 
   private async deleteSession(id: string): Promise<void> {
