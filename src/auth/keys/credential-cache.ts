@@ -1,12 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Clock } from '../../platform/config/clock';
-import { CREDENTIAL_TTL_MS, LookupCache } from '../../platform/database/lookup-cache';
+import { LookupCache } from '../../platform/database/lookup-cache';
 import { ApiError } from '../../platform/errors/api-error';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import type { Credential, UnverifiedCredential } from '../access/credential';
 import type { ApiKeyUse } from './api-key-uses';
 
+/** A revocation on another replica takes effect within a second, including the duration of a request. */
+export const CREDENTIAL_TTL_MS = 700;
 const MAX_CACHED_CREDENTIALS = 50_000;
 // Longer than the TTL and the longest lookup, so that the cache then contains nothing that was read before
 // the revocation.

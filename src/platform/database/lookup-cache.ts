@@ -1,9 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../config/clock';
 
-/** A revocation on another replica takes effect within a second, including the duration of a request. */
-export const CREDENTIAL_TTL_MS = 700;
-
 interface Found<Value> {
   value: Value;
   /** Set for a result that expires before the cache's TTL. */
