@@ -16,6 +16,8 @@ import type {
 import { type BuildFileRow, DownloadableBuilds } from './downloadable-builds.service';
 import { type Downloader, invalidBuildFile, UploadsService } from './uploads.service';
 
+const ASCII = /^[!-~]*$/;
+
 interface StoredFile {
   external_url?: string | null;
   file_key: string | null;
@@ -88,10 +90,11 @@ export class DownloadsService {
     );
   }
 
-  /** A redirect of Express would percent-encode a host that isn't ASCII, and the legacy route sends the URL itself. */
+  /** Encodes a URL that isn't ASCII: a redirect of Express would percent-encode its host, and the legacy route nothing. */
   private locate({ external_url, file_url, file_key }: StoredFile, filename: string): string {
     const url = external_url ?? file_url;
-    return url === null ? this.storage.downloadUrl(file_key!, filename) : new URL(url).href;
+    if (url === null) return this.storage.downloadUrl(file_key!, filename);
+    return ASCII.test(url) ? url : new URL(url).href;
   }
 
   /**

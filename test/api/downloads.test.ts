@@ -104,9 +104,11 @@ test('returns the URL on the legacy route', async () => {
   );
 });
 
-test('returns the same URL on both routes if it is not ASCII', async () => {
-  const external = await make.upload({ game, external_url: 'https://münchen.example/ö?q=é' });
-  const url = 'https://xn--mnchen-3ya.example/%C3%B6?q=%C3%A9';
+test.each([
+  ['https://münchen.example/ö?q=é', 'https://xn--mnchen-3ya.example/%C3%B6?q=%C3%A9'],
+  ["https://Files.example:443/a/../b?signature='1'", "https://Files.example:443/a/../b?signature='1'"],
+])('returns the same URL on both routes: %s', async (external_url, url) => {
+  const external = await make.upload({ game, external_url });
   expect(await readLocation(`/uploads/${external.id}/download`)).toBe(url);
   expect(await anonymous.get(`/api/1/${player.key}/upload/${external.id}/download`)).toEqual(ok({ url }));
 });
