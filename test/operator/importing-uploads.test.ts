@@ -64,6 +64,7 @@ describe('uploads', () => {
     [{ channel_name: 'windows', external_url: 'https://example.com/' }, oneSource],
     [{ channel_name: 'windows', game_id: 90 }, 'upload 1: game 90 does not exist'],
     [{ external_url: 'http://example.com/' }, 'upload 1: external_url must be an https URL'],
+    [{ external_url: 'https://example.com:x/' }, 'upload 1: external_url must be an https URL'],
     [{ channel_name: 'windows', traits: ['p_amiga'] }, /traits\[0\] must be one of p_windows, /],
     [{ channel_name: 'windows', upload_type: 'film' }, /upload_type must be one of default, html, /],
     [{ channel_name: 'windows', filename: '../moon' }, /filename must be a file name without/],

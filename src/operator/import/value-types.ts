@@ -43,7 +43,7 @@ const codePoints = (text: string) => {
 interface TextRules {
   min?: number;
   max: number;
-  pattern?: RegExp;
+  pattern?: Pick<RegExp, 'test'>;
   /** Describes the pattern, after `must`. */
   form?: string;
   /** Normalizes the text for storage. */
@@ -93,7 +93,11 @@ export const email: TextRules = {
 
 export const url = text({ max: 2000, pattern: /^https?:\/\/[^\s/]\S*$/i, form: 'be an http or https URL' });
 
-const HTTPS_URL: TextRules = { max: 2000, pattern: /^https:\/\/[^\s/]\S*$/i, form: 'be an https URL' };
+const HTTPS_URL: TextRules = {
+  max: 2000,
+  pattern: { test: (text) => /^https:\/\/[^\s/]\S*$/i.test(text) && URL.canParse(text) },
+  form: 'be an https URL',
+};
 export const httpsUrl = text(HTTPS_URL);
 
 const FILE_KEY: TextRules = {
