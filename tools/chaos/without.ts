@@ -5,7 +5,7 @@
 import 'reflect-metadata';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import * as client from '../../src/platform/database/client';
+import { DatabaseClient } from '../../src/platform/database/client';
 import { connectionOptions } from '../../src/platform/database/data-source';
 import * as sqlstates from '../../src/platform/database/sqlstates';
 import { Admission } from '../../src/platform/server/admission';
@@ -31,7 +31,12 @@ const PROTECTIONS = {
   'read timeouts': withoutSweep,
   /** Nothing handles the errors of a connection while it is in use. */
   'error listeners'() {
-    replace(client, { DatabaseClient: Client as typeof client.DatabaseClient });
+    // The class itself stays: the pool of the same file uses it, not what the file exports.
+    replace(methods(DatabaseClient), {
+      on(this: Client, event: string, listener: () => void) {
+        return event === 'error' ? this : Reflect.apply(Client.prototype.on, this, [event, listener]);
+      },
+    });
   },
   /** A database error is handled like any other error. */
   'database error mapping'() {
