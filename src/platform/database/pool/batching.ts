@@ -173,7 +173,8 @@ export class StatementBatcher {
       };
       const waiter = { client, begin, reject: () => reject(new NoneFree()) };
       limit.enter(waiter);
-      // Ends transactions that wait for each other, such as one within another one.
+      // Ends transactions that wait for each other, such as one within another one. A signal for `run` would be created
+      // for each statement, even if it doesn't wait.
       if (isWaiting)
         timer = setTimeout(() => limit.cancel(waiter), connectionOptions.connectionTimeoutMillis);
     });
