@@ -4,7 +4,7 @@ import { send } from '../support/http';
 import { actors, make } from '../support/make';
 import { UploadTool } from '../support/upload-tool';
 
-// One write at a time: a write that waits for another one inside of it would wait forever.
+// One write at a time: a write that waits for another one inside of it fails.
 useFiles({ DATABASE_POOL_SIZE: '2' });
 
 test('every request of a push can be repeated with an Idempotency-Key', async () => {
