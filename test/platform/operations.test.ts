@@ -37,6 +37,16 @@ describe('OPTIONS', () => {
     }
   });
 
+  test('lets browsers of any origin download ranges of files', async () => {
+    const { headers } = await send('OPTIONS', '/profile', { headers: preflight });
+    const allowed = headers.get('access-control-allow-headers')!.split(', ');
+    expect(allowed).toEqual(expect.arrayContaining(['Authorization', 'If-Range', 'Range']));
+    const exposed = headers.get('access-control-expose-headers')!.split(', ');
+    expect(exposed).toEqual(
+      expect.arrayContaining(['Accept-Ranges', 'Content-Disposition', 'Content-Range', 'Retry-After']),
+    );
+  });
+
   test('returns 404 for an unknown path', async () => {
     for (const headers of [{}, preflight])
       expect(await send('OPTIONS', '/nowhere', { headers })).toMatchObject(

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 export const SECURITY_HEADERS: Record<string, string> = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
-    'ETag, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id',
+    'Accept-Ranges, Content-Disposition, Content-Range, ETag, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id',
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'cross-origin',
@@ -20,7 +20,7 @@ export const isPreflight = ({ method, headers }: IncomingMessage) =>
 export function allowAnyOrigin(res: ServerResponse): void {
   res.setHeader(
     'Access-Control-Allow-Headers',
-    'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id',
+    'Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Range, X-Request-Id',
   );
   res.setHeader('Access-Control-Max-Age', '86400');
   res.removeHeader('Cache-Control');
