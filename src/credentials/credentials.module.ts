@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module';
-import { GamesModule } from '../games/games.module';
+import { PurchasesModule } from '../purchases/purchases.module';
 import { CredentialsController } from './credentials.controller';
 import { CredentialsService } from './credentials.service';
 import { PublishedKeysController } from './published-keys.controller';
 
 @Module({
-  imports: [AuthModule, GamesModule],
+  imports: [AuthModule, PurchasesModule],
   controllers: [CredentialsController, PublishedKeysController],
   providers: [CredentialsService],
 })

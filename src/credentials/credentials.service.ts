@@ -5,7 +5,7 @@ import { insufficientScope, mayNotStartGames } from '../auth/access/errors';
 import { CLAIM_SCOPE, SCOPES } from '../auth/access/scopes';
 import { TokensService } from '../auth/jwt/tokens.service';
 import { Settings } from '../platform/config/settings';
-import { GamesService } from '../games/games.service';
+import { OwnershipService } from '../purchases/library/ownership.service';
 import { invalidGame } from '../games/errors';
 import { badRequest } from '../platform/errors/api-error';
 
@@ -19,7 +19,7 @@ export class CredentialsService {
   constructor(
     private readonly keys: ApiKeysService,
     private readonly tokens: TokensService,
-    private readonly games: GamesService,
+    private readonly ownership: OwnershipService,
     { MANIFEST_SCOPES }: Settings,
   ) {
     this.grantable = Object.keys(SCOPES).filter(
@@ -41,7 +41,7 @@ export class CredentialsService {
     if (missing !== undefined) throw insufficientScope(parent, missing);
     const { user_id, api_key_id } = parent;
     if (!(await this.keys.mayStartGames(api_key_id!))) throw mayNotStartGames();
-    if (!(await this.games.isViewableBy(game_id, user_id))) throw invalidGame();
+    if (!(await this.ownership.mayStart(game_id, user_id))) throw invalidGame();
     return this.tokens.issue({ user_id, game_id, scopes, api_key_id });
   }
 }

@@ -53,11 +53,6 @@ const OWNERS = longRead<GameUserRow & { game_id: number }>(
    FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = ANY ($game_ids::bigint[])`,
 );
 
-const VIEWABLE_GAME = read(
-  'viewable_game',
-  `SELECT g.id FROM games g WHERE g.id = $id AND ${canView('g', '$user_id')}`,
-);
-
 const GAME_WITH_OWNER = read<Packed>(
   'game',
   `SELECT ${GAME_WITH_USER_ROW.sql} FROM games g JOIN users u ON u.id = g.user_id
@@ -120,9 +115,5 @@ export class GamesService {
     const game = await this.database.row(GAME_WITH_OWNER, { id, user_id });
     if (!game) throw invalidGame();
     return GAME_WITH_USER_ROW.read(game);
-  }
-
-  async isViewableBy(id: number, user_id: number): Promise<boolean> {
-    return (await this.database.row(VIEWABLE_GAME, { id, user_id })) !== undefined;
   }
 }

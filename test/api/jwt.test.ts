@@ -150,13 +150,17 @@ describe('POST /credentials/subkey', () => {
     expect((await order({ game_id: game.id, scope: 'profile:me' }, enough)).status).toBe(200);
   });
 
-  test('rejects a game that the player cannot view', async () => {
+  test('rejects a game that the player can neither view nor owns', async () => {
     const hidden = await make.game({ owner: await make.user(), visibility: 'private' });
     const restricted = await make.game({ owner: await make.user(), visibility: 'restricted' });
     for (const { id } of [hidden, restricted])
       expect(await order({ game_id: id, scope: 'profile:me' })).toEqual(failure(404, 'invalid game'));
     await make.downloadKey({ game: restricted, user_id: player.id });
-    expect((await order({ game_id: restricted.id, scope: 'profile:me' })).status).toBe(200);
+    await make.purchase({ games: [hidden], user_id: player.id });
+    for (const { id } of [hidden, restricted]) {
+      const token = player.with(await subkey(player, id, 'game:view:ownership'));
+      expect(await token.get(`/games/${id}/ownership`)).toEqual(ok({ owns: true }));
+    }
   });
 
   test('rejects a JWT', async () => {

@@ -999,30 +999,6 @@ SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.tr
 SELECT g.id AS game_id, u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
    FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = ANY ($1::bigint[]);
 
--- viewable_game: src/games/games.service.ts, small
--- parameters: id, user_id
-SELECT g.id FROM games g WHERE g.id = $1 AND (
-  (g.visibility = 'public' AND g.published_at IS NOT NULL)
-  OR (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
-  OR (g.visibility = 'restricted' AND EXISTS (
-  
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  UNION ALL
-  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-    UNION ALL
-    
-  (SELECT dk.id, dk.created_at FROM download_keys dk
-   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
-   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
-  ) of_address
-  WHERE ue.user_id = $2 AND ue.verified)));
-
 -- idempotency_claim: src/idempotency/stored-responses.ts
 -- parameters: credential, key_hash, fingerprint, user_id
 INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id)
@@ -1959,6 +1935,34 @@ SELECT CASE WHEN EXISTS (
   ) of_address
   WHERE ue.user_id = $1 AND ue.verified) THEN 'key'
     WHEN (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) THEN 'editor' END AS via FROM games g WHERE g.id = $2;
+
+-- startable_game: src/purchases/library/ownership.service.ts, small
+-- parameters: game_id, user_id
+SELECT g.id FROM games g WHERE g.id = $1 AND ((g.visibility = 'public' AND g.published_at IS NOT NULL) OR CASE WHEN EXISTS (
+    SELECT FROM (
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2 AND ue.verified ) bought
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') THEN 'purchase' WHEN EXISTS (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $2 AND ue.verified) THEN 'key'
+    WHEN (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) THEN 'editor' END IS NOT NULL);
 
 -- sale_message_fields: src/purchases/messages/sale-messages.ts, small
 -- parameters: webhook_user_id, subject_id

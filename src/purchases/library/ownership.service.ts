@@ -46,6 +46,12 @@ export const OWNERSHIP = read<Ownership>(
               ELSE ${canEdit('g', 'g.application_owner')} END`,
 );
 
+/** Everyone can start public games, and owners their games, even private ones: they can also download them. */
+const STARTABLE_GAME = read(
+  'startable_game',
+  `SELECT g.id FROM games g WHERE g.id = $game_id AND (${isPublic('g')} OR ${via('$user_id')} IS NOT NULL)`,
+);
+
 // Each part has a LIMIT, so that a page of an account with thousands of keys reads only the newest index
 // entries.
 const newestKeys = (condition: string) => `
@@ -79,6 +85,10 @@ export class OwnershipService {
         : await this.database.row(OWNERSHIP, { game_id, user_id, api_key_id });
     if (!row) throw invalidGame();
     return row;
+  }
+
+  async mayStart(game_id: number, user_id: number): Promise<boolean> {
+    return (await this.database.row(STARTABLE_GAME, { game_id, user_id })) !== undefined;
   }
 
   /** The live keys that belong to the user, newest first. */
