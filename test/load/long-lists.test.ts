@@ -244,6 +244,12 @@ describe('a client that requests a long list', () => {
     expect(String((await requestList(owner, address)).read(12))).toBe('HTTP/1.1 200');
   });
 
+  test('leaves room for others if it uses a few IP addresses and reads slowly', async () => {
+    for (let i = 0; i < 8; i++)
+      await Promise.all([1, 2, 3, 4].map(() => requestList(owner, `127.0.0.${10 + i}`)));
+    expect((await owner.get(LIST)).status).toBe(200);
+  });
+
   test('releases its place when it disconnects', async () => {
     for (let i = 0; i < 5; i++) {
       const [first, second, ...others] = await Promise.all([1, 2, 3, 4].map(() => requestList(owner)));
