@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { decodeJwt, SignJWT, UnsecuredJWT, generateKeyPair } from 'jose';
 import { Browser, signInBrowser, PASSWORD, withPassword } from '../support/browser';
 import {
@@ -596,6 +597,22 @@ describe('a provider that lies', () => {
     ]);
   });
 
+  test('takeover: an address of the user info is not verified by what the ID token says about none', async () => {
+    fake.metadata = { userinfo_endpoint: `${fake.issuer}/userinfo` };
+    const at = await open();
+    const victim = 'unverified-in-user-info@example.com';
+    fake.claims = (claims) => ({ ...claims, sub: 'no-address', email_verified: true });
+    fake.responds = (path, res) => {
+      if (path !== '/userinfo') return false;
+      res.setHeader('Content-Type', 'application/json');
+      res.end(JSON.stringify({ sub: 'no-address', email: victim }));
+      return true;
+    };
+    await accepted(at);
+    expect(fake.requests).toContain('/userinfo');
+    expect(await sql('SELECT FROM user_emails WHERE email = $1', [victim])).toEqual([]);
+  });
+
   test('names and addresses that can’t be stored are as good as none', async () => {
     const claims = {
       sub: 'odd',
@@ -663,6 +680,44 @@ describe('a provider that lies', () => {
     };
     await half.get(callback);
     expect(half.page.status).toBe(503);
+  });
+
+  test.each<[string, (res: ServerResponse) => void]>([
+    [
+      'rejects the secret of the service',
+      (res) => {
+        res.writeHead(401, { 'Content-Type': 'application/json', 'WWW-Authenticate': 'Basic realm="x"' });
+        res.end('{"error":"invalid_client"}');
+      },
+    ],
+    [
+      'closes the connection in the middle of a response',
+      (res) => {
+        res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': 100 });
+        res.write('{', () => res.destroy());
+      },
+    ],
+    [
+      'sends more than a megabyte',
+      (res) => {
+        res.setHeader('Content-Type', 'application/json');
+        res.end(`${' '.repeat(1_000_000)}{}`);
+      },
+    ],
+  ])('returns 503 if it %s', async (_, respond) => {
+    fake.responds = (path, res) => {
+      if (path !== '/token') return false;
+      respond(res);
+      return true;
+    };
+    expect((await finish()).page.status).toBe(503);
+  });
+
+  test('the log has the reason, so that an operator can correct the settings', async () => {
+    const before = logged.length;
+    fake.claims = (claims) => ({ ...claims, aud: 'another-client' });
+    await rejected();
+    expect(logged.slice(before).join()).toContain('unexpected JWT \\"aud\\" (audience) claim value');
   });
 
   test('makes the sign-in page return 503 while it is down, with OIDC_ONLY', async () => {

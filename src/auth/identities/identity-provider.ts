@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type { Configuration, ServerMetadata } from 'openid-client';
+import type { Configuration, CustomFetchOptions, ServerMetadata } from 'openid-client';
 import { Settings } from '../../platform/config/settings';
 import { serviceUnavailable } from '../../platform/errors/api-error';
 import { ConcurrencyLimit, type LimitedClient } from '../../platform/limits/concurrency-limit';
@@ -20,6 +20,8 @@ const ALGORITHMS = [
 ];
 const TIMEOUT_SECONDS = 5;
 const METADATA_TTL_MS = 3_600_000;
+// Real responses have a few kilobytes; the published keys of large providers have tens of them.
+const MAX_RESPONSE_BYTES = 1_000_000;
 const MAX_SUBJECT_CHARACTERS = 255;
 // A longer ID token isn't sent as a hint at sign-out. The provider then asks which account to sign out.
 const MAX_HINT_CHARACTERS = 4096;
@@ -144,21 +146,20 @@ export class IdentityProvider {
         throw new ProviderError('the subject is empty, too long or not storable');
       const account = { issuer: claims.iss, subject: claims.sub };
       const claimed: Record<string, unknown> = claims;
-      let about = claimed;
+      let userInfo: Record<string, unknown> = {};
       const isElsewhere =
         (claims.email === undefined || claims.preferred_username === undefined) &&
         config.serverMetadata().userinfo_endpoint !== undefined;
       // The library compares the subject of the response with that of the ID token.
       if (isElsewhere && (await isNew(account)))
-        about = { ...(await openid.fetchUserInfo(config, tokens.access_token, claims.sub)), ...claims };
-      const { preferred_username } = about;
+        userInfo = await openid.fetchUserInfo(config, tokens.access_token, claims.sub);
       // Both fields come from one source, because its verification applies only to its own email address.
-      const { email, email_verified } = claimed.email === undefined ? about : claimed;
+      const { email, email_verified } = claimed.email === undefined ? userInfo : claimed;
       return {
         ...account,
         // Some providers send strings, even `"false"`, which must not count as verified.
         verified_email: email_verified === true ? storableText(email) : undefined,
-        username: storableText(preferred_username),
+        username: storableText(claimed.preferred_username ?? userInfo.preferred_username),
         id_token: tokens.id_token!,
       };
     });
@@ -199,16 +200,18 @@ export class IdentityProvider {
   private explained(error: unknown): unknown {
     if (!(error instanceof Error) || error instanceof ProviderError) return error;
     const { code, error: response } = error as { code?: string; error?: string };
+    // Only the first cause: the next one may quote the response, which contains tokens.
+    const reason = [error.message, ...(error.cause instanceof Error ? [error.cause.message] : [])].join(': ');
     if (error.name === 'AuthorizationResponseError')
       return new ProviderError(`the provider responded ${response}`, response === 'access_denied');
     if (error.name === 'ResponseBodyError' && response === 'invalid_grant')
       return new ProviderError('the code has expired or was used');
-    if (error.name === 'ClientError' && !UNAVAILABLE.includes(code!)) {
-      this.log.warn(`A response of the identity provider was rejected: ${error.message} (${code})`);
+    if (error.name === 'ClientError' && !UNAVAILABLE.includes(code)) {
+      this.log.warn(`A response of the identity provider was rejected: ${reason} (${code})`);
       return new ProviderError(error.message);
     }
-    if (error.name === 'ClientError' || error.name === 'ResponseBodyError' || error instanceof TypeError) {
-      this.log.warn(`The identity provider can't be used: ${error.message} ${response ?? code ?? ''}`);
+    if (UNAVAILABLE_ERRORS.includes(error.name) || error instanceof TypeError) {
+      this.log.warn(`The identity provider can't be used: ${reason} ${response ?? code ?? ''}`.trimEnd());
       return serviceUnavailable();
     }
     return error;
@@ -232,7 +235,7 @@ export class IdentityProvider {
     const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = this.settings;
     const issuer = new URL(OIDC_ISSUER!);
     const isPlain = issuer.protocol === 'http:' ? [openid.allowInsecureRequests] : [];
-    const options = { timeout: TIMEOUT_SECONDS, execute: isPlain };
+    const options = { timeout: TIMEOUT_SECONDS, execute: isPlain, [openid.customFetch]: fetchWhole };
     const found = await openid.discovery(issuer, OIDC_CLIENT_ID!, undefined, undefined, options);
     const { supportsPKCE: _, ...metadata } = found.serverMetadata();
     const offered = metadata.id_token_signing_alg_values_supported ?? ['RS256'];
@@ -247,6 +250,7 @@ export class IdentityProvider {
       inBody ? openid.ClientSecretPost() : openid.ClientSecretBasic(),
     );
     config.timeout = TIMEOUT_SECONDS;
+    config[openid.customFetch] = fetchWhole;
     for (const apply of isPlain) apply(config);
     // By default, the library trusts the connection to the token endpoint, and doesn't verify the signature.
     openid.enableNonRepudiationChecks(config);
@@ -256,7 +260,27 @@ export class IdentityProvider {
 
 const storableText = (claim: unknown) => (typeof claim === 'string' && isStorable(claim) ? claim : undefined);
 
+/**
+ * Reads the whole response. The library would read one of any size, and report one that is cut or too slow as invalid.
+ */
+async function fetchWhole(url: string, options: CustomFetchOptions): Promise<Response> {
+  const response = await fetch(url, options);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_RESPONSE_BYTES) throw new TypeError('a response is too large');
+    chunks.push(chunk);
+  }
+  return new Response(response.body && Buffer.concat(chunks), response);
+}
+
+// The third: the provider doesn't accept the client's secret, or its own access token.
+const UNAVAILABLE_ERRORS = ['ClientError', 'ResponseBodyError', 'WWWAuthenticateChallengeError'];
+
 const UNAVAILABLE = [
+  // An error that isn't from the library, such as a key that can't be imported.
+  undefined,
   'OAUTH_TIMEOUT',
   'OAUTH_ABORT',
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
