@@ -730,11 +730,13 @@ describe('a provider that lies', () => {
     expect((await new Browser({}, () => at).get('/login')).status).toBe(503);
   });
 
-  test('a metadata document of another issuer is not used', async () => {
+  test.each<[string, object]>([
+    ['of another issuer', { issuer: 'https://evil.example' }],
+    ['without an authorization endpoint', { authorization_endpoint: undefined }],
+  ])('a metadata document %s is a 503', async (_, changes) => {
     const at = await open();
-    fake.metadata = { issuer: 'https://evil.example' };
-    const { status } = await new Browser({}, () => at).get('/login/provider');
-    expect(status).not.toBe(303);
+    fake.metadata = changes;
+    expect((await new Browser({}, () => at).get('/login/provider')).status).toBe(503);
   });
 
   test('no secret and no token is in the log', () => {

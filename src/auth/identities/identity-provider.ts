@@ -115,6 +115,9 @@ export class IdentityProvider {
         ...(signsInAgain && { prompt: 'login' }),
       });
       return { url: url.href, request };
+    }).catch((error: unknown) => {
+      // Its metadata isn't valid, which the person can't change by trying again.
+      throw error instanceof ProviderError ? serviceUnavailable() : error;
     });
   }
 
@@ -206,7 +209,7 @@ export class IdentityProvider {
       return new ProviderError(`the provider responded ${response}`, response === 'access_denied');
     if (error.name === 'ResponseBodyError' && response === 'invalid_grant')
       return new ProviderError('the code has expired or was used');
-    if (error.name === 'ClientError' && !UNAVAILABLE.includes(code)) {
+    if (INVALID_RESPONSE_ERRORS.includes(error.name) && !UNAVAILABLE.includes(code)) {
       this.log.warn(`A response of the identity provider was rejected: ${reason} (${code})`);
       return new ProviderError(error.message);
     }
@@ -274,6 +277,9 @@ async function fetchWhole(url: string, options: CustomFetchOptions): Promise<Res
   }
   return new Response(response.body && Buffer.concat(chunks), response);
 }
+
+// The library doesn't wrap all errors in its own.
+const INVALID_RESPONSE_ERRORS = ['ClientError', 'OperationProcessingError'];
 
 // The third: the provider doesn't accept the client's secret, or its own access token.
 const UNAVAILABLE_ERRORS = ['ClientError', 'ResponseBodyError', 'WWWAuthenticateChallengeError'];
