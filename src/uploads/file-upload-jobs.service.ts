@@ -5,7 +5,8 @@ import { Clock } from '../platform/config/clock';
 import { Database } from '../platform/database/database';
 import { statement } from '../platform/database/statement';
 import { ApiError } from '../platform/errors/api-error';
-import { ConcurrencyLimit, type LimitedClient } from '../platform/limits/concurrency-limit';
+import { ClientsByKey } from '../platform/limits/clients-by-key';
+import { ConcurrencyLimit } from '../platform/limits/concurrency-limit';
 import { BuildSignatures } from './build-signatures.service';
 import { newFileKey } from './file-keys';
 import { FileUpload } from './file-upload.entity';
@@ -63,8 +64,7 @@ export class FileUploadJobs implements OnApplicationShutdown {
   /** Resolved when their files are stored. */
   private readonly storing = new Set<Promise<void>>();
   private readonly limit = new ConcurrencyLimit(STORING);
-  /** Sellers with files to store, and how many. */
-  private readonly sellers = new Map<number, LimitedClient & { files: number }>();
+  private readonly sellers = new ClientsByKey<number>();
 
   constructor(
     private readonly database: Database,
@@ -100,23 +100,14 @@ export class FileUploadJobs implements OnApplicationShutdown {
     return new Date(this.clock.now());
   }
 
-  private async afterPrevious(user_id: number, work: () => Promise<void>): Promise<void> {
-    const seller = this.sellers.get(user_id) ?? { queues: new Map(), files: 0 };
-    this.sellers.set(user_id, seller);
-    seller.files++;
-    try {
-      await this.limit.run(seller, undefined, work);
-    } finally {
-      if (--seller.files === 0) this.sellers.delete(user_id);
-    }
-  }
-
   private async store(file: FileUpload, editor: Editor): Promise<void> {
     const { id } = file;
     const renew = () => void this.database.rows(RENEW_UPLOAD, { id, now: this.now }).catch(() => undefined);
     const timer = setInterval(renew, STORING_LEASE_MS / 3).unref();
     try {
-      await this.afterPrevious(editor.user_id, () => this.storeFile(file, editor));
+      await this.sellers.with(editor.user_id, (seller) =>
+        this.limit.run(seller, undefined, () => this.storeFile(file, editor)),
+      );
     } catch (error) {
       await this.fail(id, error as Error).catch((failure: Error) => this.log.error(failure));
     } finally {

@@ -1,7 +1,7 @@
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { MAX_KEPT_ATTEMPTS } from '../../src/operator/webhooks/webhook-attempts.service';
 import { MAX_USER_WEBHOOKS } from '../../src/operator/webhooks/webhooks.service';
-import { Browser, signInBrowser } from '../support/browser';
+import { Browser, cookieHeaders, signInBrowser } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor } from '../support/actor';
 import { databaseUrl, logged, openApp, theApp, theClock, useStore } from '../support/app';
@@ -323,6 +323,60 @@ test('returns 404 for another user’s webhook and for the store’s own', async
   }
   expect(await sql('SELECT FROM webhooks')).toHaveLength(2);
   expect(receiver.messages).toEqual([]);
+});
+
+describe('while receivers don’t respond', () => {
+  let app: Awaited<ReturnType<typeof openApp>>;
+  beforeAll(async () => {
+    app = await openApp({ DATABASE_URL: databaseUrl(), TRUSTED_PROXIES: 'loopback' });
+  });
+  afterAll(() => app.close());
+
+  /** A seller with a webhook, who sends tests from any IP address. */
+  async function tester(receiver: Receiver) {
+    const other = await make.user();
+    await make.game({ owner: other });
+    const base = await app.getUrl();
+    const theirs = await signInBrowser(other, () => base);
+    const { id } = await added(receiver, {}, theirs);
+    const path = `${WEBHOOKS}/${id}`;
+    await theirs.get(path);
+    const body = new URLSearchParams(theirs.formFields(`${path}/test`));
+    return (address: string) =>
+      fetch(`${base}${path}/test`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { ...cookieHeaders(theirs), 'sec-fetch-site': 'same-origin', 'x-forwarded-for': address },
+        body,
+      });
+  }
+
+  test('tests of a few sellers don’t block those of others', async () => {
+    const silent = await Receiver.open(() => undefined);
+    const responses: Promise<unknown>[] = [];
+    for (let i = 0; i < 8; i++) {
+      const send = await tester(silent);
+      responses.push(send(`203.0.113.${i}`).catch(() => undefined));
+    }
+    await silent.received(8);
+    const send = await tester(await Receiver.open());
+    expect((await send('203.0.113.100')).status).toBe(303);
+    closeReceivers();
+    await Promise.all(responses);
+  });
+
+  test('a seller sends one test at a time, from any IP address', async () => {
+    const silent = await Receiver.open(() => undefined);
+    const send = await tester(silent);
+    const responses = [send('203.0.113.1')];
+    await silent.received(1);
+    responses.push(send('203.0.113.2'));
+    const sendOther = await tester(await Receiver.open());
+    expect((await sendOther('203.0.113.2')).status).toBe(303);
+    expect(silent.messages).toHaveLength(1);
+    closeReceivers();
+    expect((await Promise.all(responses)).map((response) => response.status)).toEqual([303, 303]);
+  });
 });
 
 test('never sends a user’s webhook to a private network, even if the store’s own may', async () => {

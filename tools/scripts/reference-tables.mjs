@@ -63,6 +63,7 @@ export function limitsPage(page) {
   const { MAX_HTML_CHARACTERS } = of('collections/html');
   const deliveries = of('operator/webhooks/webhook-deliveries.service');
   const webhooks = of('operator/webhooks/webhooks.service');
+  const { MESSAGES_NOW } = of('operator/webhooks/user-webhooks.service');
   const limits = (...rows) => table(['limit', 'value', 'beyond the limit'], ...rows);
   const rates = Object.entries(of('platform/config/rate-limits').parseRateLimits('')).map(([name, one]) => [
     code(name),
@@ -209,6 +210,11 @@ ${limits(
     'the oldest is deleted',
   ],
   ['concurrent messages to one webhook', `${deliveries.MAX_AT_ONCE} per process`, 'waits'],
+  [
+    'concurrent messages of **Send test** and **Send again**',
+    `1 per user, ${MESSAGES_NOW.each} per IP address, ${MESSAGES_NOW.running} per process`,
+    'waits, then 503',
+  ],
   ['time to respond', seconds(of('operator/webhooks/send').DELIVERY_TIMEOUT_MS), 'sent again'],
   ['retry period of a message', `${deliveries.MAX_AGE_SECONDS / 86_400} days`, 'given up'],
   ['pending messages per webhook', number(deliveries.MAX_PENDING), 'the oldest is dropped'],

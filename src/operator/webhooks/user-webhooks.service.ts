@@ -6,6 +6,7 @@ import type { Subject } from '../../events/event-type';
 import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
+import { ClientsByKey } from '../../platform/limits/clients-by-key';
 import { ConcurrencyLimit, type LimitedClient, MAX_WAIT_MS } from '../../platform/limits/concurrency-limit';
 import { isSubscribed } from '../../games/game-events';
 import { type Outcome, WebhookAttempts } from './webhook-attempts.service';
@@ -16,6 +17,12 @@ import { WEBHOOK_COLUMNS } from './webhooks.service';
 
 /** Maximum number of games in the form for a webhook. */
 const MAX_WEBHOOK_GAMES = 500;
+
+/**
+ * Messages that users send with a button: running ones of a process, and of one IP address. One user sends one at a time.
+ * A receiver may take ten seconds to respond.
+ */
+export const MESSAGES_NOW = { accepted: 128, running: 64, each: 4 };
 
 export interface OwnWebhook extends Omit<Webhook, 'secret'> {
   /** The title of its only game; null for all games, or one that the user can no longer edit. */
@@ -54,8 +61,9 @@ const TO_REPEAT = longRead<WebhookAttempt & Subject>(
 /** The webhooks of a user. Results are undefined if the user has no such webhook. */
 @Injectable()
 export class UserWebhooksService {
-  // A receiver may take ten seconds to respond.
-  private readonly limit = new ConcurrencyLimit({ accepted: 32, running: 8, each: 1 });
+  private readonly users = new ClientsByKey<number>();
+  private readonly perUser = new ConcurrencyLimit({ accepted: Infinity, each: 1 });
+  private readonly limit = new ConcurrencyLimit(MESSAGES_NOW);
 
   constructor(
     private readonly database: Database,
@@ -87,7 +95,7 @@ export class UserWebhooksService {
 
   async test(user_id: number, id: number, client: LimitedClient): Promise<Outcome | undefined> {
     const webhook = (await this.stored.findOneBy({ id, user_id })) ?? undefined;
-    return webhook && this.run(client, () => this.deliveries.test(webhook));
+    return webhook && this.run(user_id, client, () => this.deliveries.test(webhook));
   }
 
   /** Sends the message of an attempt again, if the user can still edit the game. */
@@ -97,12 +105,16 @@ export class UserWebhooksService {
     if (!webhook || !attempt) return undefined;
     const { message_id, event, happened_at, data, subject_type, subject_id } = attempt;
     const message = { id: message_id, type: event, timestamp: modernTimestamp(happened_at), data };
-    return this.run(client, () =>
+    return this.run(user_id, client, () =>
       this.deliveries.sendNow({ message, subject: { subject_type, subject_id } }, webhook),
     );
   }
 
-  private run(client: LimitedClient, work: () => Promise<Outcome>): Promise<Outcome> {
-    return this.limit.run(client, AbortSignal.timeout(MAX_WAIT_MS), work);
+  /** Sends one message of each user at a time, and a few of each IP address. */
+  private run(user_id: number, client: LimitedClient, work: () => Promise<Outcome>): Promise<Outcome> {
+    const signal = AbortSignal.timeout(MAX_WAIT_MS);
+    return this.users.with(user_id, (user) =>
+      this.perUser.run(user, signal, () => this.limit.run(client, signal, work)),
+    );
   }
 }
