@@ -12,7 +12,7 @@ import {
 } from '../support/containers';
 import { type Container, hasKubectl } from '../support/manifests';
 import { type Environment, renderEnvironment, environmentVariables, one } from '../support/overlays';
-import { freePort } from '../support/ports';
+import { freePort } from '../../src/dev/embedded/server';
 import { hasRedis, TestRedis } from '../support/redis';
 import { runIf } from '../support/run-if';
 import { sleep, until } from '../support/time';

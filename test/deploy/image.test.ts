@@ -12,11 +12,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { freePort } from '../../src/dev/embedded/server';
 import { Browser, PASSWORD } from '../support/browser';
 import { findDigest } from '../support/containers';
 
@@ -384,16 +384,3 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     }
   }
 });
-
-/** A port below the ephemeral ones of the system. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    const probe = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      probe.once('error', () => resolve(false));
-      probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
-    });
-    if (free) return port;
-  }
-}

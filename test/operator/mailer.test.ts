@@ -8,7 +8,7 @@ import { LinkRequests } from '../../src/users/links/link-requests.service';
 import { Browser, PASSWORD, withPassword } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { readExamples } from '../support/page-examples';
-import { freePort } from '../support/ports';
+import { freePort } from '../../src/dev/embedded/server';
 import { baseUrl, theApp, useStore } from '../support/app';
 import { send } from '../support/http';
 import { actors, make } from '../support/make';

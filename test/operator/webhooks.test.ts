@@ -24,7 +24,7 @@ import { metric } from '../support/metric';
 import { importLines, OPERATOR_TOKEN } from '../support/importing';
 import { purchase } from '../support/records';
 import { readExamples } from '../support/page-examples';
-import { freePort } from '../support/ports';
+import { freePort } from '../../src/dev/embedded/server';
 import { recordStatements } from '../support/statements';
 import { type Actor } from '../support/actor';
 import { baseUrl, databaseUrl, logged, openApp, PEPPER, theApp, theClock, useStore } from '../support/app';

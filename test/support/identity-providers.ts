@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
-import { freePort } from './ports';
+import { freePort } from '../../src/dev/embedded/server';
 
 export const CLIENT_ID = 'gamewharf';
 export const CLIENT_SECRET = 'a secret of the client, with some length';

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { freePort } from './ports';
+import { freePort } from '../../src/dev/embedded/server';
 import { until } from './time';
 
 export const hasPgBouncer = spawnSync('pgbouncer', ['--version']).status === 0;

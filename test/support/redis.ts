@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
-import { freePort } from './ports';
+import { freePort } from '../../src/dev/embedded/server';
 import { runIf } from './run-if';
 
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { databaseUrl, type Environment, PEPPER } from './app';
-import { freePort } from './ports';
+import { freePort } from '../../src/dev/embedded/server';
 
 const ROOT = resolve(__dirname, '..', '..');
 
