@@ -8,6 +8,7 @@ import { problemsOfManifestScopes } from '../../src/auth/access/scopes';
 import { loadSettings } from '../../src/platform/config/load-settings';
 import type { Settings } from '../../src/platform/config/settings';
 import { AppModule } from '../../src/app.module';
+import { htmlThread } from '../../src/collections/html-thread';
 import { connectionOptions } from '../../src/platform/database/data-source';
 import { Database } from '../../src/platform/database/database';
 import { createLogger, NestLogger } from '../../src/platform/observability/logger';
@@ -25,8 +26,10 @@ export const LOW_COST: PasswordCost = { memoryCost: 8, timeCost: 1, parallelism:
 
 export const PEPPER = 'a pepper for tests, long enough to pass';
 
-if (globalThis.isPatient)
+if (globalThis.isPatient) {
   Object.assign(connectionOptions, { connectionTimeoutMillis: 7_000, query_timeout: 15_000 });
+  Object.assign(htmlThread, { timeout: 10_000 });
+}
 
 let app: NestExpressApplication;
 /** Shared by all replicas of this file. */

@@ -8,11 +8,6 @@ import { Naming } from './naming';
 import { pgTypes } from './pg-types';
 import { NotStarted } from './sqlstates';
 
-const QUERY_TIMEOUT_MS = 1500;
-// Shorter than the query timeout, so that the server doesn't wait for a write whose client has given up. Not
-// twice the wait for a connection, because reads then wait longer while the pool is exhausted.
-const LOCK_TIMEOUT_MS = QUERY_TIMEOUT_MS - 20;
-
 const compiled = join(__dirname, '..', '..', '..');
 
 /** The options of every connection that serves requests. */
@@ -21,13 +16,17 @@ export const connectionOptions = {
   // These are timeouts of the client, because poolers reject timeouts of the connection. Their sum is below
   // the request's deadline of 2.3 s.
   connectionTimeoutMillis: 700,
-  query_timeout: QUERY_TIMEOUT_MS,
-  onConnect: (client: ClientBase) =>
-    void client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`).catch(() => undefined),
+  query_timeout: 1500,
+  onConnect: (client: ClientBase): void =>
+    void client.query(`SET lock_timeout = ${lockTimeoutMs()}`).catch(() => undefined),
   keepAlive: true,
   // A query that times out ends its connection, instead of returning to the pool with it.
   pipeline: true,
 };
+
+// Shorter than the query timeout, so that the server doesn't wait for a write whose client has given up. Not
+// twice the wait for a connection, because reads then wait longer while the pool is exhausted.
+const lockTimeoutMs = () => connectionOptions.query_timeout - 20;
 
 /** TypeORM reads the entities when it first connects, and reports them as unknown until then. */
 export class LateDataSource extends DataSource {
