@@ -16,7 +16,7 @@ const NUMBER = read<{ asked: number }>('batcher_number', 'SELECT $asked::int AS 
 const DIVIDED = read('batcher_divided', 'SELECT 1 / $divisor::int AS part');
 const NOTED = statement('batcher_noted', `INSERT INTO audit_events (event) VALUES ('batcher')`);
 const EVENT = statement('batcher_event', 'INSERT INTO audit_events (event) VALUES ($event)');
-const NAP = read('batcher_nap', 'SELECT pg_sleep($seconds) IS NULL AS null');
+const IS_NULL = read('batcher_is_null', 'SELECT false AS null');
 const ASLEEP = read('batcher_asleep', 'SELECT pg_sleep(30)');
 
 /** Waits while another transaction holds the lock. */
@@ -134,7 +134,8 @@ test('a lost connection fails its batch, is removed from the pool, and replaced'
 });
 
 test('batches small statements while two fifths of the connections are busy with others', async () => {
-  const naps: Promise<unknown>[] = [];
+  const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
+  const reads: Promise<unknown>[] = [];
   const most = { busy: 0, waiting: 0 };
   const watch = () => {
     most.busy = Math.max(most.busy, database().connections.busy);
@@ -144,12 +145,13 @@ test('batches small statements while two fifths of the connections are busy with
   const take = (client: PoolClient) => void taken.push(client);
   pool().on('acquire', take);
   for (let turn = 0; turn < 20; turn++) {
-    naps.push(database().row(NAP, { seconds: turn < 4 ? 0.2 : 0 }));
+    reads.push(database().row(turn < 4 ? LOCKED_SMALL : IS_NULL, {}));
     await setImmediate();
     watch();
   }
   pool().on('acquire', watch);
-  expect(await Promise.all(naps)).toEqual(Array.from({ length: 20 }, () => ({ null: false })));
+  await commit();
+  expect(await Promise.all(reads)).toEqual(Array.from({ length: 20 }, () => ({ null: false })));
   pool().off('acquire', watch);
   pool().off('acquire', take);
   expect(most).toEqual({ busy: 4, waiting: 2 });
