@@ -14,7 +14,6 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { packagedBinaries } from '../../src/dev/embedded/binaries';
@@ -22,6 +21,7 @@ import { findPostmaster, isSignaled } from '../../src/dev/embedded/postmaster';
 import { compileEmbedded, copyPackages, EmbeddedProcess, Failure, Ready } from '../support/embedded-process';
 import { runIf } from '../support/run-if';
 import { temporaryFolder } from '../support/temporary';
+import { until } from '../support/time';
 
 const NOBODY = 65534;
 const isRoot = process.getuid?.() === 0;
@@ -35,10 +35,10 @@ const started: EmbeddedProcess[] = [];
 const clusters = new Set<string>();
 
 const newPath = () => join(folder, `data-${(count += 1)}`);
-const wait = async (met: () => Promise<boolean> | boolean, what: string) => {
-  for (let turn = 0; turn < 500; turn += 1, await sleep(20)) if (await met()) return;
-  throw new Error(`Waited in vain for: ${what}`);
-};
+const wait = (met: () => Promise<boolean> | boolean, what: string) =>
+  until(met).catch((error: unknown) => {
+    throw new Error(`Waited in vain for: ${what}`, { cause: error });
+  });
 
 function launch(
   ...args: Parameters<typeof EmbeddedProcess.start> extends [string, ...infer Rest] ? Rest : never
@@ -340,13 +340,13 @@ describe('after kill -9', () => {
           acknowledged += 1;
         }
       })().catch(() => undefined);
-      await sleep(150);
+      const before = acknowledged;
+      await wait(() => acknowledged >= before + 5, 'some writes');
       await killAll(service, ready);
       await writing;
     }
     const [, ready] = await open({ dataDir });
     const kept = new Set((await marks(ready.url)).map(({ n }) => n));
-    expect(acknowledged).toBeGreaterThan(10);
     expect(Array.from({ length: acknowledged }, (_, n) => n + 1).filter((n) => !kept.has(n))).toEqual([]);
   });
 
@@ -480,8 +480,10 @@ describe('two processes on the same data folder', () => {
   test('a start while the server is being stopped waits and starts it again', async () => {
     const dataDir = await existing();
     for (let round = 0; round < 5; round += 1) {
-      const [service] = await open({ dataDir });
+      const [service, { dataDir: cluster }] = await open({ dataDir });
       const stopping = service.stop();
+      // Until then, the next process would join it.
+      await wait(async () => !(await findPostmaster(cluster))?.isReady, 'the beginning of the stop');
       const [next, ready] = await open({ dataDir, mode: 'join-or-start' });
       await stopping;
       expect(await marks(ready.url)).toEqual([{ n: 1 }]);
