@@ -73,7 +73,8 @@ async function startMock(
   const lines = createInterface(child.stdout);
   const [line] = (await Promise.race([
     once(lines, 'line'),
-    once(child, 'exit').then(() => Promise.reject(new Error(problem))),
+    // `exit` may come before the last output.
+    once(child, 'close').then(() => Promise.reject(new Error(problem))),
   ])) as [string];
   lines.on('line', (more) => (problem += `unexpected line: ${more}`));
   return { child, ready: JSON.parse(line) as Ready, stderr: () => problem };
