@@ -76,6 +76,8 @@ inChromium.describe('in Chromium', () => {
       await page.keyboard.press('Enter');
       await page.getByRole('status').getByText('Night Ferry was created.').waitFor();
       await page.getByRole('link', { name: 'files', exact: true }).click();
+      // The script of the page shows the form, and must see the choice of a file.
+      await page.getByLabel('File', { exact: true }).waitFor();
       await page.getByLabel('File', { exact: true }).setInputFiles(local);
       // The platform follows from the name.
       expect(await page.getByLabel('Linux').isChecked()).toBe(true);
