@@ -68,6 +68,12 @@ test('changes the username and the display name', async () => {
   await browser.follow();
   expect(browser.words).toContain('Your name was changed.');
   expect(await sql('SELECT username, display_name FROM users WHERE id = $1', [user.id])).toEqual([names]);
+  // Other people would see no name.
+  await browser.submit(`${ACCOUNT}/names`, { ...names, display_name: '\u200b\u2800' });
+  expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
+    { display_name: null },
+  ]);
+  await browser.get(ACCOUNT);
   const other = await make.user();
   for (const [username, problem] of [
     [other.username.toUpperCase(), 'Another account has this username.'],

@@ -1052,6 +1052,9 @@ describe('apps', () => {
     expect(browser.formFields(APPS).redirect_uris).toBe('http://evil.example/"><b>');
     // The developer who registers it isn't the person whose profile it is.
     expect(browser.words).toContain('Scopes that it can request See everything on a person’s profile');
+    // A consent page would show nothing for this name.
+    await browser.submit(APPS, { name: '\u200b\u200b' });
+    expect(browser.words).toContain('Enter a name for the app.');
     await browser.submit(APPS, {
       name: 'A',
       redirect_uris: 'http://a.example/ https://b.example/ ftp://c.example/',

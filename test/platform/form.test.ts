@@ -20,3 +20,8 @@ test('a line has no line breaks or other control characters', () => {
   expect(new Form({ label: ' a\r\n\tb' }).line('label')).toBe('a b');
   expect(new Form({}).line('label')).toBe('');
 });
+
+test('a title of only invisible characters is empty', () => {
+  expect(new Form({ name: '\u200b\u2800 ' }).title('name')).toBe('');
+  expect(new Form({ name: ' a\n\u200bb' }).title('name')).toBe('a \u200bb');
+});

@@ -70,7 +70,7 @@ export class AccountController {
   async rename(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     this.requireOwnSignIn();
     const username = (form.text('username') ?? '').trim();
-    const display_name = (form.text('display_name') ?? '').trim();
+    const display_name = form.title('display_name');
     const problems = {
       username: problemOfNewUsername(username),
       display_name: display_name === '' ? undefined : problemOfDisplayName(display_name),

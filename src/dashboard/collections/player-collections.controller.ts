@@ -11,7 +11,6 @@ import {
 import { ApiError, apiError } from '../../platform/errors/api-error';
 import { parseCursor } from '../../platform/input/cursor';
 import { Form, withQuery } from '../../platform/input/form';
-import { readTitle } from '../../platform/input/readers';
 import { LibraryService } from '../../purchases/library/library.service';
 import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
@@ -80,7 +79,7 @@ export class PlayerCollectionsController {
     const user_id = visitor.user.id;
     const game_id = parseId(form.text('game_id') ?? '');
     const chosen = form.text('collection') ?? 'new';
-    const title = titleIn(form);
+    const title = form.title('title');
     if (chosen !== 'new') return this.addTo(visitor, parseId(chosen), game_id);
     const again = (result: FormResult) =>
       this.chooseCollection(visitor, game_id, { collection: chosen, title }, result);
@@ -249,14 +248,8 @@ const noCollection = () => apiError(404, 'This collection doesn’t exist, or yo
 // Even a player who owns a private game can't view it, because its page is only for its editors.
 const noGame = () => apiError(404, 'This game doesn’t exist, or it is private and can’t be in a collection.');
 
-/** Reads the title like the API, which rejects control characters and clears an invisible title. */
-function titleIn(form: Form): string {
-  const title = readTitle(form.line('title'));
-  return typeof title === 'string' ? title : '';
-}
-
 const readDraft = (form: Form): CollectionDraft => ({
-  title: titleIn(form),
+  title: form.title('title'),
   isPrivate: form.isChecked('private'),
   isOnProfile: form.isChecked('on_profile'),
 });

@@ -14,7 +14,7 @@ export const EMPTY_APPLICATION: ApplicationFields = {
 };
 
 export function readApplicationDraft(form: Form) {
-  const name = (form.text('name') ?? '').trim();
+  const name = form.title('name');
   const redirect_uris = [...new Set((form.text('redirect_uris') ?? '').split(/\s+/).filter(Boolean))];
   const scopes = ALL_SCOPES.filter((scope) => form.isChecked(`scope ${scope}`));
   return {

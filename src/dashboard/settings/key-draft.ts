@@ -26,7 +26,7 @@ export const NEW_KEY: KeyDraft = {
 export const problemOfLabel = (label: string) =>
   problemOfName(label, 'Enter a name by which you will recognize the key later.');
 
-export const readLabel = (form: Form): string => (form.text('label') ?? '').trim();
+export const readLabel = (form: Form): string => form.title('label');
 
 export function readKeyDraft(form: Form, now: number) {
   const draft: KeyDraft = {

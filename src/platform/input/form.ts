@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { badRequest } from '../errors/api-error';
 import { MAX_FORM_BYTES, parseBody } from './body';
 import { InvalidValue, NOT_UTF8, Repeated } from './input-values';
-import { readText } from './readers';
+import { readText, readTitle } from './readers';
 
 /** The fields of a page's form, or the query of its URL. */
 export class Form {
@@ -30,6 +30,12 @@ export class Form {
   /** The text of a single-line field: line breaks become spaces, as browsers convert text that is pasted into one. */
   line(name: string): string {
     return (this.text(name) ?? '').replace(/\p{Cc}+/gu, ' ').trim();
+  }
+
+  /** A single line that is shown as a name; empty if all characters are invisible. */
+  title(name: string): string {
+    const title = readTitle(this.line(name));
+    return typeof title === 'string' ? title : '';
   }
 
   texts(): [name: string, text: string][] {
