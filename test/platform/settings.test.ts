@@ -150,6 +150,45 @@ test('rejects cover origins that are not origins or would end a Content-Security
     ]);
 });
 
+test('rejects values of only spaces', () => {
+  expect(settingsProblems({ HOST: ' ', RATE_LIMIT: '\t' })).toEqual([
+    'HOST contains only spaces: remove it to use the default',
+    'RATE_LIMIT contains only spaces: remove it to use the default',
+  ]);
+});
+
+test('rejects URLs of servers that cannot be parsed, without repeating a password', () => {
+  for (const url of [
+    'postgres://store:secret@db:99999/store',
+    'postgres://store:50%off@db/store',
+    'postgres://store:p@ss#1@db/store',
+    'redis://db/0',
+  ])
+    expect(settingsProblems({ DATABASE_URL: url })).toEqual([
+      'DATABASE_URL must be a URL that starts with postgresql:// or postgres://, with special characters of the password percent-encoded',
+    ]);
+  expect(settingsProblems({ REDIS_URL: 'redis://:secret@redis:99999' })).toEqual([
+    'REDIS_URL must be a URL that starts with redis:// or rediss://, with special characters of the password percent-encoded',
+  ]);
+  for (const DATABASE_URL of [
+    'postgres:///store?host=/run/postgresql',
+    'postgres://store@%2Frun%2Fpostgresql:5432/store',
+    'postgresql://store:p%40ss%231@[::1]:5432/store?sslmode=verify-full',
+  ])
+    expect(settingsProblems({ DATABASE_URL })).toEqual([]);
+});
+
+test('rejects URLs to which no path can be appended', () => {
+  for (const url of [
+    'https://api.store.example/?a=1',
+    'https://api.store.example#a',
+    'https://a:b@c.example',
+  ])
+    expect(settingsProblems({ PUBLIC_URL: url })).toEqual([
+      'PUBLIC_URL must be an http or https URL without a username, query or fragment',
+    ]);
+});
+
 test('accepts common words for booleans', () => {
   expect(loadSettings({ LENIENT_CLIENTS: 'YES' }).LENIENT_CLIENTS).toBe(true);
   expect(loadSettings({ LENIENT_CLIENTS: '0' }).LENIENT_CLIENTS).toBe(false);
@@ -181,6 +220,14 @@ describe('a secret in a file', () => {
     ).toEqual(['OPERATOR_TOKEN and OPERATOR_TOKEN_FILE are both set: keep one']);
     expect(settingsProblems({ OPERATOR_TOKEN_FILE: join(folder, 'nothing') })).toEqual([
       "OPERATOR_TOKEN_FILE points to a file that can't be read (ENOENT)",
+    ]);
+  });
+
+  test('is rejected if it is empty, except for a list', () => {
+    const file = join(folder, 'empty');
+    writeFileSync(file, '\n');
+    expect(settingsProblems({ OIDC_CLIENT_SECRET_FILE: file, API_KEY_PEPPER_PREVIOUS_FILE: file })).toEqual([
+      'OIDC_CLIENT_SECRET_FILE points to an empty file',
     ]);
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import { OperatorError } from '../errors/operator-error';
-import { isWebAddress, withoutSlash } from './setting-rules';
+import { isBaseAddress, isWebAddress, withoutSlash } from './setting-rules';
 import { SECRET_NAMES, SETTING_NAMES, Settings } from './settings';
 
 /** `moreProblems` validates settings whose rules are defined outside this folder. */
@@ -14,7 +14,7 @@ export function loadSettings(
   const settings = plainToInstance(Settings, values, { exposeDefaultValues: true });
   for (const { constraints } of validateSync(settings)) problems.push(...Object.values(constraints ?? {}));
   const production = settings.NODE_ENV === 'production';
-  if (production && isWebAddress(settings.JWT_ISSUER))
+  if (production && isBaseAddress(settings.JWT_ISSUER))
     settings.PUBLIC_URL ??= withoutSlash(settings.JWT_ISSUER);
   problems.push(
     ...problemsOfStorage(settings),
@@ -35,13 +35,21 @@ export function loadSettings(
 function readValues(env: NodeJS.ProcessEnv): { values: Record<string, string>; problems: string[] } {
   const values: Record<string, string> = {};
   const problems: string[] = [];
-  for (const name of SETTING_NAMES) if (env[name]) values[name] = env[name];
+  for (const name of SETTING_NAMES) {
+    const value = env[name];
+    if (!value) continue;
+    if (value.trim() === '') problems.push(`${name} contains only spaces: remove it to use the default`);
+    else values[name] = value;
+  }
   for (const name of SECRET_NAMES) {
     const file = env[`${name}_FILE`];
     if (!file) continue;
     if (values[name]) problems.push(`${name} and ${name}_FILE are both set: keep one`);
     try {
-      values[name] = readFileSync(file, 'utf8').trim();
+      const value = readFileSync(file, 'utf8').trim();
+      // After a rotation, the list of previous peppers is empty.
+      if (value !== '') values[name] = value;
+      else if (name !== 'API_KEY_PEPPER_PREVIOUS') problems.push(`${name}_FILE points to an empty file`);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       problems.push(`${name}_FILE points to a file that can't be read (${code})`);

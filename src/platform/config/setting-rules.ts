@@ -17,7 +17,14 @@ export const isWithin = (value: unknown, min: number, max: number) =>
   Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
 export const MAX_PORT = 65_535;
 const WEB_ADDRESS = { require_tld: false, require_protocol: true, protocols: ['http', 'https'] };
+const BASE_ADDRESS = {
+  ...WEB_ADDRESS,
+  disallow_auth: true,
+  allow_query_components: false,
+  allow_fragments: false,
+};
 export const isWebAddress = (text?: string): text is string => isURL(text ?? '', WEB_ADDRESS);
+export const isBaseAddress = (text?: string): text is string => isURL(text ?? '', BASE_ADDRESS);
 export const withoutSlash = (address: string) => address.replace(/\/+$/, '');
 
 export const YesOrNo = () =>
@@ -30,6 +37,30 @@ export const WholeNumber = (min: number, max: number) =>
 export const SplitAt = (separator: RegExp) =>
   Read((text) => text.split(separator).filter((part) => part !== ''));
 export const IsWebAddress = () => IsUrl(WEB_ADDRESS, { message: '$property must be an http or https URL' });
+/** A URL to which paths are appended. */
+export const IsBaseAddress = () =>
+  IsUrl(BASE_ADDRESS, {
+    message: '$property must be an http or https URL without a username, query or fragment',
+  });
+
+/** The URL of a server, such as `postgres://user:password@host/name`. */
+export const IsServerUrl = (...schemes: string[]) =>
+  Satisfies(
+    'serverUrl',
+    (value) => schemes.some((scheme) => String(value).startsWith(scheme)) && isParsable(String(value)),
+    `be a URL that starts with ${schemes.join(' or ')}, with special characters of the password percent-encoded`,
+  );
+
+// An unencoded # begins a fragment, which would cut off the rest of the password and the host.
+function isParsable(text: string): boolean {
+  try {
+    const { username, password, hash } = new URL(text);
+    decodeURIComponent(username + password);
+    return hash === '';
+  } catch {
+    return false;
+  }
+}
 
 /** The formats of images that pages can show. */
 export const LOGO_EXTENSIONS = ['.svg', '.png', '.webp', '.jpg', '.jpeg'] as const;

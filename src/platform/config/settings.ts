@@ -3,6 +3,8 @@ import { parseAddressRanges, isAddressRange } from './address-ranges';
 import { parsePrivateKeys } from './private-keys';
 import { parseRateLimits } from './rate-limits';
 import {
+  IsBaseAddress,
+  IsServerUrl,
   isWithin,
   IsWebAddress,
   LOGO_EXTENSIONS,
@@ -32,7 +34,7 @@ export class Settings {
   HOST: string = '127.0.0.1';
 
   @IsOptional()
-  @Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgresql:// or postgres://' })
+  @IsServerUrl('postgresql://', 'postgres://')
   DATABASE_URL?: string = undefined;
 
   @WholeNumber(1, 1000) DATABASE_POOL_SIZE: number = 10;
@@ -52,7 +54,7 @@ export class Settings {
   // Required in production unless JWT_ISSUER replaces it. Default: http://HOST:PORT.
   @IsOptional()
   @Read(withoutSlash)
-  @IsWebAddress()
+  @IsBaseAddress()
   PUBLIC_URL?: string = undefined;
 
   // The store's name and look on the account pages.
@@ -135,7 +137,7 @@ export class Settings {
   RATE_LIMIT: string = '';
 
   @IsOptional()
-  @Matches(/^rediss?:\/\//, { message: '$property must start with redis:// or rediss://' })
+  @IsServerUrl('redis://', 'rediss://')
   REDIS_URL?: string = undefined;
 
   @Satisfies(
@@ -156,7 +158,7 @@ export class Settings {
   // A bucket of any S3-compatible storage, for the files that players download.
   @IsOptional()
   @Read(withoutSlash)
-  @IsWebAddress()
+  @IsBaseAddress()
   FILES_S3_ENDPOINT?: string = undefined;
 
   @IsOptional()
