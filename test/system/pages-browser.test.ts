@@ -107,9 +107,9 @@ async function preparePages(seller: Actor): Promise<Record<string, string[]>> {
       ),
     );
   const { id: sale } = await make.purchase({ games: [game], email: `${LONG}@example.com` });
-  await make.purchase({ games: [game], email: `${LONG}er@example.com` });
+  await make.purchase({ games: [game], email: `${LONG}er@example.com`, source: LONG });
   await make.downloadKey({ game, purchase_id: sale, user_id: seller.id });
-  const { id: created } = await make.downloadKey({ game, key: `${LONG}-${game.id}`, label: 'Press kit' });
+  const { id: created } = await make.downloadKey({ game, key: `${LONG}-${game.id}`, label: LONG });
   await make.downloadKey({ game, revoked_at: '2026-01-01T00:00:00Z' });
 
   const bought = await make.game({
@@ -166,7 +166,7 @@ async function preparePages(seller: Actor): Promise<Record<string, string[]>> {
   );
   const unclaimed = await make.downloadKey({ game: bought });
   const upload = await make.upload({ game, filename: `${'long-name-'.repeat(20)}.zip`, traits: ['p_linux'] });
-  await make.build({ game, channel_name: 'linux-universal-nightly', user_version: '1.2.3-rc.4' });
+  await make.build({ game, channel_name: LONG, user_version: LONG });
   await make.build({
     game,
     channel_name: 'windows',
