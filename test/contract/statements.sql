@@ -158,7 +158,7 @@ INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)
       WHEN old.expires_at < now() OR old.failures + 1 < $2 THEN 0
       ELSE least($3, power(2, least(old.failures + 1 - $2, 20))) END),
     expires_at = now() + interval '1 day'
-  WHERE old.blocked_until <= now()
+  WHERE old.blocked_until <= clock_timestamp()
   RETURNING failures;
 
 -- end_session: src/auth/sign-in/sessions.service.ts

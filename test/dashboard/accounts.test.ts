@@ -15,6 +15,7 @@ import { Browser, signInBrowser, type Page, PASSWORD, withPassword } from '../su
 import { type Actor, anonymous } from '../support/actor';
 import { logged, theApp, theClock, useStore, LOW_COST } from '../support/app';
 import { failure, ok, send } from '../support/http';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { recordStatements } from '../support/statements';
@@ -203,6 +204,18 @@ describe('sign-in', () => {
     expect(count(403)).toBeLessThanOrEqual(5);
     // On a busy machine a 503 may come before the password is checked.
     expect(count(403) + count(429) + count(503)).toBe(12);
+  });
+
+  test('concurrent sign-ins of two people at one IP address succeed', async () => {
+    const users = await Promise.all([make.user(), make.user()].map(async (user) => withPassword(await user)));
+    expect((await new Browser().signIn(users[0]!.username)).status).toBe(303);
+    // Another sign-in, which begins later but gets the lock first.
+    const { query, commit } = await holdLocks('SELECT FROM attempts FOR UPDATE');
+    const response = new Browser().signIn(users[1]!.username);
+    await untilBlocked();
+    await query('UPDATE attempts SET blocked_until = clock_timestamp()');
+    await commit();
+    expect((await response).status).toBe(303);
   });
 
   test('delays attempts per IP address, across all accounts', async () => {

@@ -30,6 +30,8 @@ export const setupSubject = limited('setup code', 5, 300);
 export const deviceCodeSubject = (user_id: number) => limited(`device code by ${user_id}`, 5, 900);
 export const downloadKeySubject = (user_id: number) => limited(`download key by ${user_id}`, 5, 900);
 
+// Not `now()`, the time at which this transaction began: while it waited for the lock of the row, a concurrent attempt
+// that succeeded has set a later `blocked_until`.
 const COUNT_ATTEMPT = statement<{ failures: number }>(
   'count_attempt',
   `INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)
@@ -40,7 +42,7 @@ const COUNT_ATTEMPT = statement<{ failures: number }>(
       WHEN old.expires_at < now() OR old.failures + 1 < $free THEN 0
       ELSE least($longest_seconds, power(2, least(old.failures + 1 - $free, 20))) END),
     expires_at = now() + interval '1 day'
-  WHERE old.blocked_until <= now()
+  WHERE old.blocked_until <= clock_timestamp()
   RETURNING failures`,
 );
 
