@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { baseUrl } from './app';
+import { HANGING } from './time';
 
 interface RawResponse {
   status: number;
@@ -14,7 +15,7 @@ interface RawResponse {
  */
 export function sendRaw(
   bytes: string | Buffer | string[],
-  { timeout = 12_000, base = baseUrl() }: { timeout?: number; base?: string } = {},
+  { timeout = HANGING, base = baseUrl() }: { timeout?: number; base?: string } = {},
 ): Promise<RawResponse> {
   const { hostname, port } = new URL(base);
   const started = performance.now();
