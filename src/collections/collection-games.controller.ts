@@ -1,4 +1,4 @@
-import { Controller, Get, Post } from '@nestjs/common';
+import { Controller, Get, Post, UseInterceptors } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access/access';
 import { type Credential, CurrentCredential } from '../auth/access/credential';
@@ -23,6 +23,7 @@ import { EditsCollection } from './edits-collection';
 import { SuccessResponse } from '../platform/output/success-response';
 import { CollectionGamesListService } from './collection-games-list.service';
 import { CollectionGamesService } from './collection-games.service';
+import { LongHtmlInterceptor } from './long-html.interceptor';
 
 @Controller('collections/:collection_id')
 @ApiTags('Collections')
@@ -64,6 +65,7 @@ export class CollectionGamesController {
     description: 'Adds the game at the end. A game that is already in the collection is unchanged.',
   })
   @EditsCollection(OneCollectionGameResponse, 'invalid game')
+  @UseInterceptors(LongHtmlInterceptor)
   add(
     @Params() request: AddGameRequest,
     @CurrentCredential() { user_id }: Credential,
@@ -86,6 +88,7 @@ export class CollectionGamesController {
   @Post('collection-games/:game_id')
   @ApiOperation({ summary: "Update a game's blurb" })
   @EditsCollection(OneCollectionGameResponse, 'game is not in the collection')
+  @UseInterceptors(LongHtmlInterceptor)
   update(
     @Params() request: UpdateCollectionGameRequest,
     @CurrentCredential() { user_id }: Credential,

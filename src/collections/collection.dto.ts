@@ -9,21 +9,16 @@ import { type Reader, readText } from '../platform/input/readers';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
 import type { CollectionRow } from './collection.row';
-import { fitsHtmlLimit, isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } from './html';
+import { fitsHtmlLimit, isLongHtml, isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } from './html';
 import { htmlThread } from './html-thread';
 
 export const MAX_COLLECTION_TITLE_CHARACTERS = 60;
-
-// Longer texts may take twenty milliseconds, and are sanitized in another thread.
-const SHORT_HTML_CHARACTERS = 2000;
 
 const readHtml: Reader<string | null | Promise<string | null | InvalidValue>> = (value) => {
   const text = readText(value);
   if (typeof text !== 'string') return text;
   if (!isWorthSanitizing(text)) return tooLong();
-  return text.length <= SHORT_HTML_CHARACTERS
-    ? requireFit(sanitizeHtml(text))
-    : htmlThread.sanitize(text).then(requireFit);
+  return isLongHtml(text) ? htmlThread.sanitize(text).then(requireFit) : requireFit(sanitizeHtml(text));
 };
 
 const requireFit = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLong());

@@ -1,4 +1,4 @@
-import { Controller, Get, Post } from '@nestjs/common';
+import { Controller, Get, Post, UseInterceptors } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access/access';
 import { type Credential, CurrentCredential } from '../auth/access/credential';
@@ -20,6 +20,7 @@ import {
   UpdateCollectionRequest,
 } from './collection.dto';
 import { CollectionsService } from './collections.service';
+import { LongHtmlInterceptor } from './long-html.interceptor';
 
 @Controller()
 @ApiTags('Collections')
@@ -67,6 +68,7 @@ export class CollectionsController {
     description: 'The collection belongs to the user of the credential.',
   })
   @Scopes('collection:edit')
+  @UseInterceptors(LongHtmlInterceptor)
   @OncePerKey()
   @ApiOkResponse({ type: OneCollectionResponse })
   @Fails(404, 'invalid game')
@@ -83,6 +85,7 @@ export class CollectionsController {
   @Post('collections/:collection_id')
   @ApiOperation({ summary: 'Update a collection', description: 'Omitted parameters are unchanged.' })
   @EditsCollection(OneCollectionResponse)
+  @UseInterceptors(LongHtmlInterceptor)
   update(
     @Params() request: UpdateCollectionRequest,
     @CurrentCredential() { user_id }: Credential,

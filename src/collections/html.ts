@@ -8,6 +8,12 @@ export const MAX_HTML_CHARACTERS = 20_000;
 // Longer texts are not parsed: the result would be too long.
 const MAX_UNPARSED_CHARACTERS = 4 * MAX_HTML_CHARACTERS;
 
+export const SHORT_HTML_CHARACTERS = 2000;
+
+/** Whether sanitizing the text may take twenty milliseconds, so that it is done on another thread. */
+export const isLongHtml = (value: unknown) =>
+  typeof value === 'string' && value.length > SHORT_HTML_CHARACTERS;
+
 /** Whether the text may be short enough after sanitizing. */
 export const isWorthSanitizing = (html: string) => html.length <= MAX_UNPARSED_CHARACTERS;
 

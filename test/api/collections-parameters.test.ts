@@ -1,8 +1,10 @@
+import { htmlThread } from '../../src/collections/html-thread';
 import { type Actor } from '../support/actor';
-import { baseUrl, useStore } from '../support/app';
+import { baseUrl, databaseUrl, openApp, useStore } from '../support/app';
 import { failure, ok, send } from '../support/http';
 import { make, useGame } from '../support/make';
 import { sql } from '../support/sql';
+import { until } from '../support/time';
 
 useStore();
 
@@ -504,4 +506,36 @@ test('accepts only JSON white space in a list', async () => {
   expect(await order(`[${store.game.id}\u00a0]`)).toEqual(
     failure(400, 'game_ids must be a JSON array of integers'),
   );
+});
+
+test('long HTML of a few clients doesn’t block that of others', async () => {
+  const app = await openApp({ DATABASE_URL: databaseUrl(), TRUSTED_PROXIES: 'loopback' });
+  const url = `${await app.getUrl()}/collections/${id}`;
+  let ended = 0;
+  const post = async (address: string, fields: Fields) => {
+    const { status } = await fetch(url, {
+      method: 'POST',
+      headers: { ...store.owner.headers, 'x-forwarded-for': address },
+      body: new URLSearchParams({ description: '<p>Long</p>'.repeat(200), ...fields }),
+    });
+    ended++;
+    return status;
+  };
+  // Waits end only when the thread sanitizes.
+  const timeout = jest.spyOn(AbortSignal, 'timeout').mockImplementation(() => new AbortController().signal);
+  let release = () => {};
+  const sanitized = new Promise<string>((resolve) => (release = () => resolve('<p>Long</p>')));
+  const thread = jest.spyOn(htmlThread as never, 'onThread').mockReturnValue(sanitized as never);
+  const others = Array.from({ length: 8 * 16 }, (_, i) => post(`203.0.113.${i % 8}`, { title: '' }));
+  // The queue is full.
+  await until(() => ended > 0);
+  const status = post('203.0.113.100', {});
+  const before = ended;
+  await until(() => ended > before);
+  release();
+  expect(await status).toBe(200);
+  await Promise.all(others);
+  thread.mockRestore();
+  timeout.mockRestore();
+  await app.close();
 });

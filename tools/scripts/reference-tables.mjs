@@ -60,7 +60,8 @@ export function limitsPage(page) {
   const concurrency = of('platform/limits/concurrency-limit');
   const files = of('uploads/file-responses');
   const parts = of('uploads/sessions/upload-sessions.controller');
-  const { MAX_HTML_CHARACTERS } = of('collections/html');
+  const { MAX_HTML_CHARACTERS, SHORT_HTML_CHARACTERS } = of('collections/html');
+  const { LONG_HTML_REQUESTS } = of('collections/long-html.interceptor');
   const deliveries = of('operator/webhooks/webhook-deliveries.service');
   const webhooks = of('operator/webhooks/webhooks.service');
   const { MESSAGES_NOW } = of('operator/webhooks/user-webhooks.service');
@@ -103,6 +104,10 @@ export function limitsPage(page) {
       [
         'parts of files that all clients upload at a time',
         `${number(parts.MAX_PARTS)}, at most a sixteenth of \`MAX_CONNECTIONS\``,
+      ],
+      [
+        `running requests with HTML of more than ${number(SHORT_HTML_CHARACTERS)} characters`,
+        `${LONG_HTML_REQUESTS.each} of one IP address, ${LONG_HTML_REQUESTS.running} of all`,
       ],
       [
         'minimum read rate of a long response',
