@@ -23,6 +23,24 @@ async function replica(environment: Environment): Promise<() => string> {
   return () => url;
 }
 
+test('a session with a short idle time stays signed in while it is used', async () => {
+  const base = await replica({ SESSION_IDLE_MINUTES: '1' });
+  const user = await make.user();
+  const browser = new Browser({}, base);
+  for (const cookie of (await signInBrowser(user)).cookies) browser.cookies.set(...cookie);
+  const lastUse = (seconds: number) =>
+    sql(`UPDATE sessions SET seen_at = seen_at - make_interval(secs => $2) WHERE user_id = $1`, [
+      user.id,
+      seconds,
+    ]);
+  for (let use = 0; use < 3; use++) {
+    await lastUse(30);
+    expect((await browser.get(KEYS)).status).toBe(200);
+  }
+  await lastUse(61);
+  expect((await browser.get(KEYS)).status).toBe(303);
+});
+
 describe('over HTTPS', () => {
   let base: () => string;
   beforeAll(async () => {

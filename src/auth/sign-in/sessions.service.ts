@@ -95,7 +95,8 @@ export class SessionsService {
       .innerJoin('s.user', 'u')
       .select([
         ...SIGNED_IN_USER_COLUMNS.map((column) => `u.${column} AS ${column}`),
-        `s.seen_at < now() - interval '1 minute' AS stale`,
+        // A short idle time needs a more exact time of the last use.
+        `s.seen_at < now() - least(interval '1 minute', make_interval(mins => :idle) / 10) AS stale`,
         `${CAN_EDIT_GAMES} AS "canEditGames"`,
       ])
       .where({ token_hash })
