@@ -3841,8 +3841,9 @@ INSERT INTO link_requests AS old (purpose, user_id, email)
 -- account_link: src/users/links/links.service.ts, small
 -- parameters: token_hash
 SELECT l.id, l.purpose, l.user_id, l.email, l.username, l.browser_hash, u.username AS account
-   FROM account_links l LEFT JOIN users u ON u.id = l.user_id WHERE l.token_hash = $1 AND NOT l.created_at <= now() - interval '24 hours' AND (l.purpose <> 'set_password' OR l.email IS NULL OR EXISTS (
-  SELECT FROM user_emails e WHERE e.user_id = l.user_id AND e.email = l.email AND e.verified));
+   FROM account_links l LEFT JOIN users u ON u.id = l.user_id WHERE l.token_hash = $1 AND NOT l.created_at <= now() - interval '24 hours' AND (l.email IS NULL OR l.purpose = 'sign_up' OR EXISTS (
+  SELECT FROM user_emails e
+  WHERE e.user_id = l.user_id AND e.email = l.email AND e.verified = (l.purpose = 'set_password')));
 
 -- create_account_link: src/users/links/links.service.ts
 -- parameters: token_hash, purpose, user_id
@@ -3857,8 +3858,9 @@ INSERT INTO account_links (token_hash, purpose, user_id)
 -- parameters: request_id, token_hash
 WITH request AS (
      UPDATE link_requests r SET used_at = now()
-     WHERE id = $1 AND used_at IS NULL AND NOT created_at <= now() - interval '24 hours' AND (r.purpose <> 'set_password' OR r.email IS NULL OR EXISTS (
-  SELECT FROM user_emails e WHERE e.user_id = r.user_id AND e.email = r.email AND e.verified)) RETURNING *
+     WHERE id = $1 AND used_at IS NULL AND NOT created_at <= now() - interval '24 hours' AND (r.email IS NULL OR r.purpose = 'sign_up' OR EXISTS (
+  SELECT FROM user_emails e
+  WHERE e.user_id = r.user_id AND e.email = r.email AND e.verified = (r.purpose = 'set_password'))) RETURNING *
    ), link AS (
      INSERT INTO account_links (token_hash, purpose, user_id, email, username, password_hash, browser_hash)
      SELECT $2, purpose, user_id, email, username, password_hash, browser_hash FROM request 
@@ -3867,8 +3869,9 @@ WITH request AS (
     browser_hash = excluded.browser_hash, created_at = now()
   RETURNING created_at + interval '24 hours' AS expires_at
    )
-   SELECT EXISTS (SELECT FROM link_requests r WHERE id = $1 AND NOT created_at <= now() - interval '24 hours' AND (r.purpose <> 'set_password' OR r.email IS NULL OR EXISTS (
-  SELECT FROM user_emails e WHERE e.user_id = r.user_id AND e.email = r.email AND e.verified))) AS exists,
+   SELECT EXISTS (SELECT FROM link_requests r WHERE id = $1 AND NOT created_at <= now() - interval '24 hours' AND (r.email IS NULL OR r.purpose = 'sign_up' OR EXISTS (
+  SELECT FROM user_emails e
+  WHERE e.user_id = r.user_id AND e.email = r.email AND e.verified = (r.purpose = 'set_password')))) AS exists,
      (SELECT expires_at FROM link) AS expires_at, (SELECT user_id FROM request) AS user_id;
 
 -- own_account: src/users/own-account.service.ts, long, concurrency key: user $1

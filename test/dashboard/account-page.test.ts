@@ -7,7 +7,7 @@ import { Browser, signInBrowser, PASSWORD, withPassword, canSignIn } from '../su
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor } from '../support/actor';
 import { openApp, theApp, theClock, useStore } from '../support/app';
-import { send } from '../support/http';
+import { failure, send } from '../support/http';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
@@ -119,6 +119,43 @@ test('adds an email address, which a link verifies in a session of the account o
     { email, verified: true, is_primary: true },
     { email: lower, verified: true, is_primary: false },
   ]);
+  expect((await browser.get(path)).status).toBe(404);
+});
+
+test('tells a visitor who is signed in as another user to sign out before verifying an address', async () => {
+  await browser.submit(`${ACCOUNT}/addresses`, { email: `link${serial}@example.com`, password: PASSWORD });
+  const [event] = await requested();
+  const path = await createLinkPath(event!.request_id);
+  const other = await make.user();
+  const visitor = await signInBrowser(other);
+  await visitor.get(path);
+  expect(visitor.words).toContain(`You are signed in as ${other.username} . Sign out first`);
+  // The sign-in page would only redirect them back.
+  expect(visitor.page.text).not.toContain('href="/login');
+});
+
+test('an address that was removed or verified in the meantime gets no link, and its link expires', async () => {
+  const [removed, verified] = [`removed${serial}@example.com`, `verified${serial}@example.com`];
+  await sql('INSERT INTO user_emails (user_id, email) VALUES ($1, $2), ($1, $3)', [
+    user.id,
+    removed,
+    verified,
+  ]);
+  const request = async (address: string) => {
+    await browser.get(ACCOUNT);
+    await browser.submit(`${ACCOUNT}/addresses`, { email: address, password: PASSWORD });
+    return (await requested())[0]!.request_id;
+  };
+  const path = await createLinkPath(await request(verified));
+  const request_id = await request(removed);
+  await sql('DELETE FROM user_emails WHERE email = $1', [removed]);
+  const response = await send('POST', '/operator/links', {
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ request_id }),
+  });
+  expect(response).toMatchObject(failure(404, 'invalid request_id'));
+  expect((await browser.get(path)).status).toBe(200);
+  await sql('UPDATE user_emails SET verified = true WHERE email = $1', [verified]);
   expect((await browser.get(path)).status).toBe(404);
 });
 

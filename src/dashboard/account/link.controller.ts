@@ -48,7 +48,7 @@ export class LinkController {
     const path = linkPath(token);
     if (link.purpose === 'verify_email' && visitor.user?.id !== link.user_id) {
       const return_to = this.returnPath.refer(req, res, path);
-      return signInToVerifyPage(link, withQuery('/login', { return_to }));
+      return signInToVerifyPage(link, withQuery('/login', { return_to }), visitor);
     }
     return this.page(link, token, visitor);
   }

@@ -73,7 +73,11 @@ export function linkPage({ link, path, visitor, store, needsPassword, result = {
 }
 
 /** An email address is verified only in a session of its account, because someone else may open the link. */
-export const signInToVerifyPage = ({ account, email }: FoundLink, sign_in: string): Page => ({
+export const signInToVerifyPage = (
+  { account, email }: FoundLink,
+  sign_in: string,
+  { user }: Visitor,
+): Page => ({
   title: TITLES.verify_email,
   single: true,
   main: html`<h1>${TITLES.verify_email}</h1>
@@ -81,5 +85,12 @@ export const signInToVerifyPage = ({ account, email }: FoundLink, sign_in: strin
       Sign in as <strong>${account}</strong> in this browser to verify <strong>${email}</strong>. If this
       isn’t your account, close this page: a visitor entered your email address.
     </p>
-    <p><a class="button" href="${sign_in}">Sign in</a></p>`,
+    ${
+      user === undefined
+        ? html`<p><a class="button" href="${sign_in}">Sign in</a></p>`
+        : html`<p>
+            You are signed in as <strong>${user.username}</strong>. Sign out first, and then open this link
+            again.
+          </p>`
+    }`,
 });

@@ -26,12 +26,11 @@ export const EXPIRED_LINKS = `created_at <= now() - ${LIFETIME}`;
 
 /**
  * A link for a forgotten password expires when the account loses its email address, because that address may
- * have become another person's.
+ * have become another person's. One that verifies an address expires with the entry of the address.
  */
-const hasAddress = (
-  table: string,
-) => `(${table}.purpose <> 'set_password' OR ${table}.email IS NULL OR EXISTS (
-  SELECT FROM user_emails e WHERE e.user_id = ${table}.user_id AND e.email = ${table}.email AND e.verified))`;
+const hasAddress = (table: string) => `(${table}.email IS NULL OR ${table}.purpose = 'sign_up' OR EXISTS (
+  SELECT FROM user_emails e
+  WHERE e.user_id = ${table}.user_id AND e.email = ${table}.email AND e.verified = (${table}.purpose = 'set_password')))`;
 
 // A newer link replaces the older one of the same owner and purpose.
 const REPLACE = `
