@@ -17,6 +17,7 @@ import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor } from '../support/actor';
 import { baseUrl, logged, openApp, theApp, useStore } from '../support/app';
 import { failure, ok } from '../support/http';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
 import { recordStatements } from '../support/statements';
@@ -175,6 +176,29 @@ describe('a link of the operator', () => {
     );
     const pages = await Promise.all(browsers.map((browser) => browser.submit(linkPath(link))));
     expect(pages.map(({ status }) => status).filter((status) => status === 303)).toHaveLength(1);
+  });
+
+  test('doesn’t deadlock with a change of the password, which ends it', async () => {
+    await sql('INSERT INTO user_emails (user_id, email) VALUES ($1, $2)', [user.id, `other-${email}`]);
+    await sql(
+      `INSERT INTO account_links (token_hash, purpose, user_id, email)
+       SELECT sha256(purpose::bytea), purpose, $1, address
+       FROM (VALUES ('set_password', NULL), ('verify_email', $2)) link (purpose, address)`,
+      [user.id, `other-${email}`],
+    );
+    const links = theApp().get(LinksService);
+    const [setPassword, verify] = await Promise.all(
+      ['set_password', 'verify_email'].map((one) => links.find(one)),
+    );
+    const { query, commit } = await holdLocks(`UPDATE users SET password_hash = NULL WHERE id = ${user.id}`);
+    const used = Promise.allSettled([links.setPassword(setPassword!, 'hash'), links.verify(verify!)]);
+    await untilBlocked(2);
+    await query(`DELETE FROM account_links WHERE user_id = ${user.id}`);
+    await commit();
+    expect(await used).toEqual([
+      { status: 'fulfilled', value: false },
+      { status: 'fulfilled', value: false },
+    ]);
   });
 
   test('expires after 24 hours, and is nothing to forms of other sites', async () => {

@@ -142,6 +142,8 @@ export class LinksService {
   /** Ends all sessions and other links of the account. */
   async setPassword(link: FoundLink, password_hash: string): Promise<boolean> {
     return this.database.transaction(async (db) => {
+      // Other changes of the password lock the user before the links, too: otherwise both could wait for each other.
+      await lockUser(db, link.user_id!);
       if (!(await take(db, link))) return false;
       await this.accounts.replacePassword(db, link.user_id!, password_hash);
       return true;
@@ -177,9 +179,9 @@ export class LinksService {
   async verify(link: FoundLink): Promise<boolean> {
     try {
       return await this.database.transaction(async (db) => {
-        if (!(await take(db, link))) return false;
         const user_id = link.user_id!;
         await lockUser(db, user_id);
+        if (!(await take(db, link))) return false;
         // The first verified address is the primary one. An imported one isn't marked, but used as such.
         const [current] = await db.find(UserEmail, {
           where: { user_id, verified: true },
