@@ -94,7 +94,7 @@ export class SigningKeysService {
   async signer(lifetime_seconds: number): Promise<Pick<Key, 'kid' | 'privateKey'>> {
     await this.ready();
     const key = this.current();
-    if (!key) throw new Error('no signing key has begun to sign');
+    if (!key) throw new Error('there is no signing key');
     if (key.token_lifetime < lifetime_seconds) {
       await this.signingKeys.update(
         { kid: key.kid, token_lifetime: LessThan(lifetime_seconds) },
@@ -123,7 +123,9 @@ export class SigningKeysService {
 
   current(): Key | undefined {
     if (this.configured) return this.configured[0];
-    return [...this.keys.values()].findLast((key) => key.signs_from <= this.now());
+    const keys = [...this.keys.values()];
+    // A new store's key begins to sign by the clock of the database, which may be ahead.
+    return keys.findLast((key) => key.signs_from <= this.now()) ?? keys[0];
   }
 
   /**
