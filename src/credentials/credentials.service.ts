@@ -40,8 +40,15 @@ export class CredentialsService {
     const missing = scopes.find((one) => !covers(parent.scopes, one));
     if (missing !== undefined) throw insufficientScope(parent, missing);
     const { user_id, api_key_id } = parent;
-    if (!(await this.keys.mayStartGames(api_key_id!))) throw mayNotStartGames();
+    const starter = await this.keys.findGameStarter(api_key_id!);
+    if (!starter) throw mayNotStartGames();
     if (!(await this.ownership.mayStart(game_id, user_id))) throw invalidGame();
-    return this.tokens.issue({ user_id, game_id, scopes, api_key_id });
+    return this.tokens.issue({
+      user_id,
+      game_id,
+      scopes,
+      api_key_id,
+      latest_expiry: starter.expires_at ?? undefined,
+    });
   }
 }

@@ -86,6 +86,18 @@ describe('POST /credentials/subkey', () => {
     );
   });
 
+  test('issues a JWT that expires with its API key', async () => {
+    const expires_at = new Date(Math.floor(theClock().now() / 1000 + 600) * 1000)
+      .toISOString()
+      .replace('.000', '');
+    const { id, key } = await theApp().get(ApiKeysService).create(player.id, { expires_at });
+    const response = await order({ game_id: game.id, scope: 'profile:me' }, player.with(key));
+    expect(response.body).toMatchObject({ expires_at });
+    const jwt = (response.body as { key: string }).key;
+    expect(decodeJwt(jwt)).toMatchObject({ api_key_id: id, exp: Date.parse(expires_at) / 1000 });
+    expect((await info(jwt)).body).toMatchObject({ expires_at });
+  });
+
   test('is logged but not stored, to avoid a row per launch of a game', async () => {
     const key = await subkey(player, game.id);
     const lines = logged
@@ -490,6 +502,13 @@ describe('signing keys', () => {
     expect(new Set(kids.flat()).size).toBe(1);
     expect(await sql('SELECT kid FROM signing_keys')).toHaveLength(1);
     await Promise.all(replicas.map((app) => app.close()));
+  });
+
+  test('sign at once in a new store, even if the clock of the database is ahead', async () => {
+    const { owner } = await actors();
+    theClock().setTimeOfDay(theClock().now() - 30_000);
+    const token = await issue(theApp(), owner.id).finally(() => theClock().reset());
+    expect((await info(token)).status).toBe(200);
   });
 
   test('have names according to RFC 7638', async () => {

@@ -36,6 +36,8 @@ interface TokenOrder {
   api_key_id: number | null;
   /** By default JWT_LIFETIME. */
   lifetime_seconds?: number;
+  /** In seconds since 1970: the expiry of the API key, with which the JWT expires too. */
+  latest_expiry?: number;
   /** Defaults to this service. */
   issuer?: string;
 }
@@ -66,7 +68,7 @@ export class TokensService {
     const user = await this.users.findOne({ where: { id: order.user_id }, select });
     const generation = user?.token_generation ?? 0;
     const iat = Math.floor(this.clock.now() / 1000);
-    const expires_at = iat + lifetime_seconds;
+    const expires_at = Math.min(iat + lifetime_seconds, order.latest_expiry ?? Infinity);
     const key = await new SignJWT({
       scope: order.scopes.toSorted().join(' '),
       game_id: order.game_id,

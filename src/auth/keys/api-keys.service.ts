@@ -149,16 +149,18 @@ export class ApiKeysService {
   }
 
   /**
-   * Whether the key may issue JWTs for games: the user's own keys may, and an app's only if the user agreed.
+   * A key that may issue JWTs for games: the user's own keys may, and an app's only if the user agreed. `expires_at` is
+   * in seconds since 1970, or null if the key has no expiry.
    */
-  mayStartGames(id: number): Promise<boolean> {
+  findGameStarter(id: number): Promise<{ expires_at: number | null } | undefined> {
     return this.keys
       .createQueryBuilder('k')
       .leftJoin('k.grant', 'g')
       .leftJoin('g.application', 'a')
+      .select('floor(extract(epoch FROM k.expires_at))::float8', 'expires_at')
       .where({ id })
       .andWhere('(k.grant_id IS NULL OR (g.may_start_games AND a.may_start_games))')
-      .getExists();
+      .getRawOne<{ expires_at: number | null }>();
   }
 
   /** Whether a request with this key would be accepted. */
