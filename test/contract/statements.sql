@@ -1304,20 +1304,31 @@ SELECT id, webhook_id, message_id, event, subject_type, subject_id, happened_at,
     WHERE a.subject_type = $1 AND a.subject_id = $2 AND w.user_id = $3 ORDER BY a.id DESC LIMIT 20);
 
 -- claim_webhook_deliveries: src/operator/webhooks/webhook-deliveries.service.ts
--- parameters: known, busy
+-- parameters: running, running_users, known, each, free
 WITH RECURSIVE pending (id) AS (
      SELECT min(webhook_id) FROM webhook_deliveries
      UNION ALL
      SELECT (SELECT min(webhook_id) FROM webhook_deliveries WHERE webhook_id > pending.id) FROM pending WHERE pending.id IS NOT NULL
-   ), due AS MATERIALIZED (
-     SELECT d.id FROM pending JOIN webhooks w USING (id) CROSS JOIN LATERAL (
-       SELECT id FROM webhook_deliveries
-       WHERE webhook_id = w.id AND due_at <= now() AND event = ANY ($1::text[]) AND coalesce(w.paused_until <= now(), true) ORDER BY due_at
-       LIMIT greatest(0, 4 - (SELECT count(*) FROM unnest($2::bigint[]) AS busy (id) WHERE busy.id = w.id))
-       FOR UPDATE SKIP LOCKED) d
+   ), due AS (
+     SELECT w.id AS webhook_id, w.user_id, d.due_at,
+       coalesce(ru.deliveries, 0) + row_number() OVER (PARTITION BY w.user_id ORDER BY d.due_at) AS place
+     FROM pending JOIN webhooks w USING (id)
+     LEFT JOIN (SELECT id, count(*) AS deliveries FROM unnest($1::bigint[]) AS running (id) GROUP BY id) r ON r.id = w.id
+     LEFT JOIN (SELECT id, count(*) AS deliveries FROM unnest($2::bigint[]) AS running (id) GROUP BY id) ru ON ru.id = w.user_id
+     CROSS JOIN LATERAL (
+       SELECT due_at FROM webhook_deliveries WHERE webhook_id = w.id AND due_at <= now() AND event = ANY ($3::text[])
+       ORDER BY due_at LIMIT greatest(0, 4 - coalesce(r.deliveries, 0))) d
+     WHERE coalesce(w.paused_until <= now(), true)
+   ), chosen AS (
+     SELECT webhook_id FROM due WHERE user_id IS NULL
+     UNION ALL (SELECT webhook_id FROM due WHERE user_id IS NOT NULL AND place <= $4 ORDER BY place, due_at LIMIT $5)
+   ), claimed AS MATERIALIZED (
+     SELECT d.id FROM (SELECT webhook_id, count(*) AS deliveries FROM chosen GROUP BY webhook_id) c CROSS JOIN LATERAL (
+       SELECT id FROM webhook_deliveries WHERE webhook_id = c.webhook_id AND due_at <= now() AND event = ANY ($3::text[])
+       ORDER BY due_at LIMIT c.deliveries FOR UPDATE SKIP LOCKED) d
    )
    UPDATE webhook_deliveries d SET due_at = now() + interval '20000 ms', attempts = d.attempts + 1
-   FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
+   FROM claimed, webhooks w WHERE d.id = claimed.id AND w.id = d.webhook_id
    RETURNING d.id, d.webhook_id, d.event, d.subject_type, d.subject_id, d.data, d.created_at, d.attempts, w.url, w.secret, w.user_id,
      w.user_id IS NULL OR EXISTS (
   SELECT FROM json_array_elements_text(d.data -> 'game_ids') AS about (id) JOIN games g ON g.id = about.id::bigint

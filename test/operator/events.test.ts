@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
 import { announcement } from '../../src/events/announcement';
 import type { EventType } from '../../src/events/event-type';
@@ -14,7 +15,7 @@ import { openApp, theApp, useStore } from '../support/app';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
-import { closeReceivers, Receiver } from '../support/webhook-receiver';
+import { closeReceivers, Receiver, type Responding } from '../support/webhook-receiver';
 
 const GAME_TESTED: EventType = {
   name: 'game.tested',
@@ -56,19 +57,20 @@ let app: INestApplication;
 beforeAll(async () => {
   // Only the application that knows these types may deliver.
   theApp().get(WebhookDeliveries).beforeApplicationShutdown();
-  app = await openApp({}, { imports: [EventsModule.forFeature([GAME_TESTED, ACCOUNT_TESTED])] });
+  // At most two deliveries to users at a time, and one to each user.
+  const environment = { MAX_CONNECTIONS: '64' };
+  app = await openApp(environment, { imports: [EventsModule.forFeature([GAME_TESTED, ACCOUNT_TESTED])] });
 });
 afterEach(async () => {
   closeReceivers();
   await sql('DELETE FROM webhooks');
 });
 
-async function receiver(webhook: {
-  events: string[];
-  game_id?: number;
-  user_id?: number;
-}): Promise<Receiver> {
-  const receiver = await Receiver.open();
+async function receiver(
+  webhook: { events: string[]; game_id?: number; user_id?: number },
+  response?: Responding,
+): Promise<Receiver> {
+  const receiver = await Receiver.open(response);
   const added = { game_id: null, ...webhook, url: receiver.url };
   Object.assign(receiver, await app.get(WebhooksService).add(added));
   return receiver;
@@ -123,6 +125,37 @@ test('an event for operators reaches only the webhooks of the store that name it
   ]);
   await announce(bind(TEST_ACCOUNT, { user_id: owner.id }));
   expect([types(naming), types(ofAll), types(ofUser)]).toEqual([['account.tested'], [], []]);
+});
+
+test('receivers that hang delay no messages of the store, and few of other users', async () => {
+  const [first, second, third] = [await make.user(), await make.user(), await make.user()];
+  const announceGame = async (owner: { id: number }) => {
+    await app.get(Database).execute([bind(TEST_GAME, { game_id: (await make.game({ owner })).id })]);
+    app.get(Events).announced();
+  };
+  const events = ['game.tested'];
+  const store = await receiver({ events });
+  const hanging: ServerResponse[] = [];
+  const hang: Responding = (res) => hanging.push(res);
+  const ofFirst = [];
+  for (let i = 0; i < 10; i++) ofFirst.push(await receiver({ events, user_id: first.id, game_id: 0 }, hang));
+  const ofSecond = await receiver({ events, user_id: second.id, game_id: 0 }, hang);
+  const ofThird = await receiver({ events, user_id: third.id, game_id: 0 });
+
+  await announceGame(first);
+  await until(() => hanging.length > 0);
+  await announceGame(second);
+  await ofSecond.received(1);
+  await announceGame(third);
+  await store.received(3);
+  expect(await ofThird.waiting).toMatchObject([{ attempts: 0 }]);
+  expect(hanging).toHaveLength(2);
+
+  hanging[1]!.end();
+  await ofThird.received(1);
+  expect(ofFirst.flatMap(({ messages }) => messages)).toHaveLength(1);
+  hanging[0]!.end();
+  await until(() => hanging.length > 2);
 });
 
 test('a transaction that fails announces nothing', async () => {

@@ -216,6 +216,11 @@ ${limits(
   ],
   ['concurrent messages to one webhook', `${deliveries.MAX_AT_ONCE} per process`, 'waits'],
   [
+    'concurrent messages to the webhooks of one user',
+    `${deliveries.MAX_TO_USERS * deliveries.SHARE_OF_USER} per process, ${deliveries.MAX_TO_USERS} of all users`,
+    'waits',
+  ],
+  [
     'concurrent messages of **Send test** and **Send again**',
     `1 per user, ${MESSAGES_NOW.each} per IP address, ${MESSAGES_NOW.running} per process`,
     'waits, then 503',

@@ -11,6 +11,7 @@ import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
+import { Descriptors } from '../../platform/server/descriptors';
 import { Events } from '../../events/events';
 import { isSubscribed } from '../../games/game-events';
 import { DELIVERY_TIMEOUT_MS } from './send';
@@ -29,6 +30,15 @@ import { WebhooksService } from './webhooks.service';
 const DELIVERY_POLL_INTERVAL_MS = 5000;
 /** Concurrent deliveries to one webhook in one process. */
 export const MAX_AT_ONCE = 4;
+/**
+ * Concurrent deliveries to the webhooks of all users in one process. A receiver may keep its connection open for as
+ * long as a delivery may take. The number of the store's own webhooks limits those.
+ */
+export const MAX_TO_USERS = 256;
+// Leaves most descriptors to the connections of clients.
+const TO_USERS_SHARE = 1 / 32;
+/** One user's share of these. */
+export const SHARE_OF_USER = 1 / 16;
 // A lease is longer than a delivery takes. When it expires, another process tries.
 const DELIVERY_LEASE_MS = 2 * DELIVERY_TIMEOUT_MS;
 /** Delays of the next attempts; the last one repeats. */
@@ -80,19 +90,33 @@ interface Due
   permitted: boolean;
 }
 
-// Claims some deliveries for each webhook, so that a slow one doesn't block the others. busy: the webhook of
-// each delivery in progress. known: event types; replicas of the next version send their own.
+const IS_DUE = 'due_at <= now() AND event = ANY ($known::text[])';
+
+// Claims some deliveries for each webhook and each user, so that slow ones don't block the others: first those of users
+// with the fewest deliveries in progress. running, running_users: the webhooks, and the users, of those. free: how many
+// more may run to users. known: event types; replicas of the next version send their own.
 const CLAIM_DELIVERIES = statement<Due>(
   'claim_webhook_deliveries',
-  `WITH ${PENDING_WEBHOOKS}, due AS MATERIALIZED (
-     SELECT d.id FROM pending JOIN webhooks w USING (id) CROSS JOIN LATERAL (
-       SELECT id FROM webhook_deliveries
-       WHERE webhook_id = w.id AND due_at <= now() AND event = ANY ($known::text[]) AND coalesce(w.paused_until <= now(), true) ORDER BY due_at
-       LIMIT greatest(0, ${MAX_AT_ONCE} - (SELECT count(*) FROM unnest($busy::bigint[]) AS busy (id) WHERE busy.id = w.id))
-       FOR UPDATE SKIP LOCKED) d
+  `WITH ${PENDING_WEBHOOKS}, due AS (
+     SELECT w.id AS webhook_id, w.user_id, d.due_at,
+       coalesce(ru.deliveries, 0) + row_number() OVER (PARTITION BY w.user_id ORDER BY d.due_at) AS place
+     FROM pending JOIN webhooks w USING (id)
+     LEFT JOIN (SELECT id, count(*) AS deliveries FROM unnest($running::bigint[]) AS running (id) GROUP BY id) r ON r.id = w.id
+     LEFT JOIN (SELECT id, count(*) AS deliveries FROM unnest($running_users::bigint[]) AS running (id) GROUP BY id) ru ON ru.id = w.user_id
+     CROSS JOIN LATERAL (
+       SELECT due_at FROM webhook_deliveries WHERE webhook_id = w.id AND ${IS_DUE}
+       ORDER BY due_at LIMIT greatest(0, ${MAX_AT_ONCE} - coalesce(r.deliveries, 0))) d
+     WHERE coalesce(w.paused_until <= now(), true)
+   ), chosen AS (
+     SELECT webhook_id FROM due WHERE user_id IS NULL
+     UNION ALL (SELECT webhook_id FROM due WHERE user_id IS NOT NULL AND place <= $each ORDER BY place, due_at LIMIT $free)
+   ), claimed AS MATERIALIZED (
+     SELECT d.id FROM (SELECT webhook_id, count(*) AS deliveries FROM chosen GROUP BY webhook_id) c CROSS JOIN LATERAL (
+       SELECT id FROM webhook_deliveries WHERE webhook_id = c.webhook_id AND ${IS_DUE}
+       ORDER BY due_at LIMIT c.deliveries FOR UPDATE SKIP LOCKED) d
    )
    UPDATE webhook_deliveries d SET due_at = now() + interval '${DELIVERY_LEASE_MS} ms', attempts = d.attempts + 1
-   FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
+   FROM claimed, webhooks w WHERE d.id = claimed.id AND w.id = d.webhook_id
    RETURNING d.id, d.webhook_id, d.event, d.subject_type, d.subject_id, d.data, d.created_at, d.attempts, w.url, w.secret, w.user_id,
      w.user_id IS NULL OR ${isSubscribed('d.data')} AS permitted,
      extract(epoch FROM now() - d.created_at)::float8 AS age`,
@@ -142,7 +166,8 @@ const DROP_DELIVERIES = statement(
 export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly log = new Logger(WebhookDeliveries.name);
   private readonly results: Counter<'result'>;
-  private readonly running = new Map<AbortController, number>();
+  private readonly running = new Map<AbortController, Due>();
+  private readonly maxToUsers: number;
   private waiting = 0;
   private oldest = 0;
   private polledAt = -Infinity;
@@ -157,8 +182,10 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     private readonly host: HttpAdapterHost,
     private readonly clock: Clock,
     private readonly events: Events,
+    { maxConnections }: Descriptors,
     metrics: MetricsRegistry,
   ) {
+    this.maxToUsers = Math.min(MAX_TO_USERS, Math.ceil(maxConnections * TO_USERS_SHARE));
     this.results = metrics.counter(
       'gamewharf_webhook_deliveries_total',
       'Webhook deliveries by result. dropped: expired before the first attempt, or the queue was full',
@@ -215,8 +242,16 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       if (waiting > MAX_PENDING || oldest > MAX_UNTRIED_AGE_SECONDS) await this.drop();
       if (waiting === 0) return;
     }
-    const known = this.events.all.map(({ name }) => name);
-    for (const due of await this.database.rows(CLAIM_DELIVERIES, { busy: [...this.running.values()], known }))
+    const running = [...this.running.values()];
+    const running_users = running.flatMap(({ user_id }) => user_id ?? []);
+    const claimed = await this.database.rows(CLAIM_DELIVERIES, {
+      known: this.events.all.map(({ name }) => name),
+      running: running.map(({ webhook_id }) => webhook_id),
+      running_users,
+      each: Math.ceil(this.maxToUsers * SHARE_OF_USER),
+      free: this.maxToUsers - running_users.length,
+    });
+    for (const due of claimed)
       void this.attempt(due).catch((error: Error) =>
         this.log.warn(`The outcome of a delivery could not be stored: ${error.message}`),
       );
@@ -226,13 +261,14 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     const { id, webhook_id, url, secret, user_id, event, subject_type, subject_id, created_at, data } = due;
     if (!due.permitted) {
       await this.database.rows(WITHDRAW_DELIVERY, { id });
+      this.wake();
       return;
     }
     const message = { id: `msg_${id}`, type: event, timestamp: modernTimestamp(created_at), data };
     const outgoing = { message, subject: { subject_type, subject_id } };
     const delivery = new AbortController();
     const signal = AbortSignal.any([delivery.signal, AbortSignal.timeout(DELIVERY_TIMEOUT_MS)]);
-    this.running.set(delivery, webhook_id);
+    this.running.set(delivery, due);
     try {
       const webhook = { id: webhook_id, url, secret, user_id };
       const outcome = await this.webhooks.send(outgoing, webhook, signal);

@@ -4,8 +4,9 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../config/clock';
 import { Settings } from '../config/settings';
 
-// Connections, a quarter as many files (src/uploads/file-responses.ts) and a sixteenth as many parts
-// (src/uploads/sessions/upload-sessions.controller.ts) leave some for the database and the log.
+// Connections, a quarter as many files (src/uploads/file-responses.ts), a sixteenth as many parts
+// (src/uploads/sessions/upload-sessions.controller.ts) and a 32nd as many webhook messages
+// (src/operator/webhooks/webhook-deliveries.service.ts) leave some for the database and the log.
 const CONNECTIONS_SHARE = 0.7;
 const SHORT_SHARE = 0.95;
 
