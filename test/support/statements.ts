@@ -1,12 +1,14 @@
 import type { INestApplication } from '@nestjs/common';
+import { SchedulerRegistry } from '@nestjs/schedule';
 import { DataSource } from 'typeorm';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner';
+import { SigningKeysService } from '../../src/auth/jwt/signing-keys.service';
 import { Database } from '../../src/platform/database/database';
 import { theApp } from './app';
 
 // Statements that timers send for all requests of a period.
 const BESIDE_REQUESTS =
-  /^(write_api_key_uses|count_api_key_requests|store_audit_events|sweep_\w+|claim_build_job|given_up_builds|late_builds|expired_upload_sessions|poll_webhook_deliveries)$/;
+  /^(write_api_key_uses|count_api_key_requests|store_audit_events|short_lock_timeout|new_download_sessions|add_downloads|add_key_downloads|sweep_\w+|claim_build_job|given_up_builds|late_builds|oldest_build_job|due_unused_files|expired_upload_sessions|poll_webhook_deliveries)$/;
 
 const OF_TRANSACTIONS = /^(START TRANSACTION|COMMIT|ROLLBACK)/;
 const statementName = (text: string) =>
@@ -22,6 +24,7 @@ export async function recordStatements(
 ): Promise<string[]> {
   const database = app.get(Database);
   const source = app.get(DataSource);
+  await postponeReloads(app);
   const names: string[] = [];
   const rows = jest.spyOn(database, 'rows');
   const executed = jest.spyOn(database, 'execute');
@@ -49,6 +52,12 @@ export async function recordStatements(
     executed.mockRestore();
     queries.mockRestore();
   }
+}
+
+/** Reloads of signing keys send the same statement as requests: the next one is ten seconds after this. */
+async function postponeReloads(app: INestApplication): Promise<void> {
+  (app.get(SchedulerRegistry).getInterval('signing keys') as NodeJS.Timeout).refresh();
+  await app.get(SigningKeysService)['reloads'];
 }
 
 /** Leaves out the credential lookup, which depends on the time of its last use. */
