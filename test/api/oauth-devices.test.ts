@@ -1,5 +1,6 @@
 import crypto from 'node:crypto';
 import { Database } from '../../src/platform/database/database';
+import { lengthenWaits } from '../support/attempts';
 import { signInBrowser, cookieHeaders } from '../support/browser';
 import {
   application,
@@ -24,6 +25,7 @@ import { make } from '../support/make';
 import { sql } from '../support/sql';
 
 useOauth();
+beforeAll(lengthenWaits);
 
 describe('the device grant', () => {
   test('RFC 8628 3.2: responds to a device', async () => {
@@ -332,7 +334,7 @@ describe('the device grant', () => {
     const attacker = await make.user();
     const attackerBrowser = await signInBrowser(attacker);
     const attempt = () => send('GET', WRONG, { headers: cookieHeaders(attackerBrowser) });
-    // The next failure blocks for a minute; the first five only for a second, which requests take on a busy machine.
+    // The next failure blocks.
     await sql(
       `INSERT INTO attempts (subject, failures, blocked_until, expires_at)
        VALUES (sha256($1::bytea), 10, now(), now() + interval '1 day')`,

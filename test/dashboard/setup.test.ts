@@ -1,4 +1,5 @@
 import { SetupService } from '../../src/auth/sign-in/setup.service';
+import { lengthenWaits } from '../support/attempts';
 import { Browser, PASSWORD } from '../support/browser';
 import { logged, openApp, theApp, useStore } from '../support/app';
 import { make } from '../support/make';
@@ -19,6 +20,7 @@ const open = async () => {
   await browser.get('/setup');
   return browser;
 };
+beforeAll(lengthenWaits);
 afterEach(() => sql('DELETE FROM attempts'));
 
 test('the code has 12 letters and digits in groups of four, the same on each replica', async () => {

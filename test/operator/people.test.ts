@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { Audit } from '../../src/audit/audit';
 import { addCommands } from '../../src/commands/program';
+import { lengthenWaits } from '../support/attempts';
 import { Browser, signInBrowser, PASSWORD, withPassword } from '../support/browser';
 import { importLines, OPERATOR_TOKEN, importErrors } from '../support/importing';
 import { type Actor, anonymous } from '../support/actor';
@@ -992,6 +993,7 @@ describe('/user/settings/data', () => {
   });
 
   test('limits failed attempts together with the sign-in', async () => {
+    await lengthenWaits();
     await browser.get('/user/settings/data');
     const fields = browser.formFields('/user/settings/data');
     for (let i = 0; i < 6; i++) await browser.post('/user/settings/data', { ...fields, password: 'wrong' });
