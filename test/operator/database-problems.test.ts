@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { migrate } from '../../src/platform/database/migrate';
 import { temporaryProblem } from '../../src/platform/database/reachable';
 import { OperatorError } from '../../src/platform/errors/operator-error';
@@ -58,6 +58,29 @@ test('a missing server', async () => {
   expect(await migrationProblem('postgres://somebody:secret@127.0.0.1:1/store')).toBe(
     "The database at 127.0.0.1:1 can't be reached (ECONNREFUSED): start it, or change DATABASE_URL.",
   );
+});
+
+test('a URL without the password that the server requires', async () => {
+  const message = (type: number, body: string) => {
+    const head = Buffer.from('R\0\0\0\0\0\0\0\0');
+    head.writeInt32BE(8 + body.length, 1);
+    head.writeInt32BE(type, 5);
+    return Buffer.concat([head, Buffer.from(body)]);
+  };
+  server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      socket.write(message(10, 'SCRAM-SHA-256\0\0'));
+      socket.once('data', () => socket.write(message(11, 'r=nonce,s=c2FsdA==,i=4096')));
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const disconnected = once(server, 'connection').then(([socket]) => once(socket as Socket, 'close'));
+  expect(await migrationProblem(`postgres://somebody@127.0.0.1:${port}/store`)).toBe(
+    `The database at 127.0.0.1:${port} requires a password: add it to DATABASE_URL.`,
+  );
+  await disconnected;
 });
 
 test('a record that another transaction has locked', async () => {

@@ -4,9 +4,9 @@ import { DataSource } from 'typeorm';
 import type { Settings } from '../config/settings';
 import { OperatorError } from '../errors/operator-error';
 import { adoptBaseline } from './baseline';
-import { DatabaseClient } from './client';
 import { dataSourceOptions } from './data-source';
-import { connectionProblem, temporaryProblem, requireSupportedServer } from './reachable';
+import { temporaryProblem, requireSupportedServer } from './reachable';
+import { connectClient } from './with-client';
 
 // The advisory lock of migrations.
 const MIGRATION_LOCK = 7_104_201_886;
@@ -21,9 +21,7 @@ export async function migrate(
   settings: Pick<Settings, 'DATABASE_URL'>,
   say: (line: string) => void,
 ): Promise<string[]> {
-  const lock = await connect(settings.DATABASE_URL).catch((error: unknown) => {
-    throw connectionProblem(settings.DATABASE_URL, error) ?? error;
-  });
+  const lock = await connectClient({ connectionString: settings.DATABASE_URL });
   const source = newMigrator(settings);
   try {
     await requireSupportedServer(lock);
@@ -62,12 +60,6 @@ async function waitFor(lock: Client): Promise<void> {
     (await lock.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK]))
       .rows[0]!.taken;
   while (!(await taken())) await sleep(200);
-}
-
-async function connect(url: string | undefined): Promise<Client> {
-  const client = new DatabaseClient({ connectionString: url, connectionTimeoutMillis: 5000 });
-  await client.connect();
-  return client;
 }
 
 /** Rejects a database without the migrations that this version needs. */

@@ -17,6 +17,8 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
     return new OperatorError(
       `The database at ${where} rejects ${username || 'this user'}: check the user and password in DATABASE_URL.`,
     );
+  if (/^SASL: .* password must be /.test(cause.message))
+    return new OperatorError(`The database at ${where} requires a password: add it to DATABASE_URL.`);
   if (code === '3D000')
     return new OperatorError(
       `There is no database ${pathname.slice(1)} at ${where}: create it, or change DATABASE_URL.`,

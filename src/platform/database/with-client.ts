@@ -12,10 +12,7 @@ export async function withClient<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   signal?.throwIfAborted();
-  const client = new DatabaseClient({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...config });
-  await client.connect().catch((error: unknown) => {
-    throw connectionProblem(config.connectionString, error) ?? error;
-  });
+  const client = await connectClient(config);
   const close = () => void client.end();
   signal?.addEventListener('abort', close);
   try {
@@ -23,5 +20,19 @@ export async function withClient<T>(
   } finally {
     signal?.removeEventListener('abort', close);
     await client.end();
+  }
+}
+
+/** The caller ends the client. */
+export async function connectClient(config: ClientConfig): Promise<Client> {
+  let client: Client | undefined;
+  try {
+    client = new DatabaseClient({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...config });
+    await client.connect();
+    return client;
+  } catch (error) {
+    // pg leaves the connection open if it doesn't have the password that the server requests.
+    void client?.end();
+    throw connectionProblem(config.connectionString, error) ?? error;
   }
 }
