@@ -63,7 +63,7 @@ function registerList(command: OperatorCommand): void {
         FROM: (row) => row.last_used_from,
         EXPIRES: (row) => formatTime(row.expires_at),
         REVOKED: (row) => formatTime(row.revoked_at),
-        LABEL: (row) => row.label ?? '',
+        LABEL: (row) => row.label || null,
       };
       printRows(rows, columns, { json });
     });

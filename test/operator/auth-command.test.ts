@@ -63,6 +63,15 @@ test('keys create, list, revoke', async () => {
   expect((await gamewharf('keys', 'list', '--user', owner.username))[1]).toMatch(/Z +my laptop$/);
 });
 
+test('keys list prints a key without a label as null or a dash', async () => {
+  const player = await make.user();
+  await gamewharf('keys', 'create', '--user', player.username);
+  await gamewharf('keys', 'create', '--user', player.username, '--label', '');
+  for (const line of await gamewharf('keys', 'list', '--user', player.username, '--json'))
+    expect(JSON.parse(line)).toMatchObject({ label: null });
+  expect((await gamewharf('keys', 'list', '--user', player.username))[1]).toMatch(/ -$/);
+});
+
 test('keys create --scope', async () => {
   const [key] = await gamewharf(
     'keys',
