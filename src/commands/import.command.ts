@@ -153,8 +153,8 @@ function opened(file: string): Input {
 }
 
 async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<void> {
-  const records = Readable.from(toNdjson(demoRecords({ ...options, now: Date.now() })));
   try {
+    const records = Readable.from(toNdjson(demoRecords({ ...options, now: Date.now() })));
     // Standard output stays open.
     if (file === '-') await pipeline(records, process.stdout, { end: false });
     else await pipeline(records, createWriteStream(file));

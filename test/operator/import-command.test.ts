@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -67,8 +68,9 @@ test('reports unreadable and unwritable files in one sentence', async () => {
     `${join(missing, 'x')} cannot be used (ENOENT).`,
   );
   await expect(run('demo', join(folder, 'x'), '--games', '2')).rejects.toThrow(
-    'Invalid options: a collection cannot have more games than there are.',
+    'Invalid options: --collection-size 7 is more than --games 2.',
   );
+  expect(existsSync(join(folder, 'x'))).toBe(false);
   await expect(run('demo', join(folder, 'x'), '--games', '2x')).rejects.toThrow('Use a whole number.');
 });
 

@@ -10,38 +10,42 @@ import { recentSale } from './recent-sales';
 const CHANNEL_NAMES = ['windows', 'linux', 'osx', 'android'];
 const DAYS_BETWEEN_BUILDS = 30;
 
-/** Generates the records of a store: the same ones for the same options. */
-export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
-  const store = new DemoStore({ ...SMALL_STORE, ...options });
-  const { users, games, purchases, download_keys, recent_sales, collections, builds } = store.options;
-  for (let id = 1; id <= users; id++) yield store.user(id);
-  for (let id = 1; id <= games; id++) yield store.games.game(id);
-  if (games > GAMES_OF_BUNDLE) yield store.games.bundle();
-  for (let id = 1; id <= purchases; id++) yield store.sales.purchase(id);
-  for (let id = 1; id <= download_keys; id++) yield store.sales.downloadKey(id);
-  for (let n = 1; n <= recent_sales; n++) yield* recentSale(store.options, n);
-  for (let id = 1; id <= collections; id++) yield store.collection(id);
-  for (let id = 1; id <= builds; id++) yield store.build(id);
-  yield* store.credentials();
+/** Generates the records of a store: the same ones for the same options. Throws a RangeError for invalid options. */
+export function demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
+  return new DemoStore({ ...SMALL_STORE, ...options }).records();
 }
 
 /** Each record has its own random numbers, so that it can be generated independently. */
 class DemoStore {
-  readonly games: DemoGames;
-  readonly sales: DemoSales;
+  private readonly games: DemoGames;
+  private readonly sales: DemoSales;
   private readonly timeAt: Calendar;
 
-  constructor(readonly options: DemoOptions) {
-    if (options.users < 3 || options.games < 1)
-      throw new RangeError('a store has at least 3 users and 1 game');
+  constructor(private readonly options: DemoOptions) {
+    if (options.users < 3 || options.games < 1) throw new RangeError('use at least --users 3 and --games 1');
     if (options.collection_size > options.games)
-      throw new RangeError('a collection cannot have more games than there are');
+      throw new RangeError(
+        `--collection-size ${options.collection_size} is more than --games ${options.games}`,
+      );
     this.timeAt = createCalendar(options.now ?? EXAMPLE_TIME);
     this.games = new DemoGames(options, this.timeAt);
     this.sales = new DemoSales(options, this.timeAt, this.games);
   }
 
-  user(id: number): JsonObject {
+  *records(): Generator<JsonObject> {
+    const { users, games, purchases, download_keys, recent_sales, collections, builds } = this.options;
+    for (let id = 1; id <= users; id++) yield this.user(id);
+    for (let id = 1; id <= games; id++) yield this.games.game(id);
+    if (games > GAMES_OF_BUNDLE) yield this.games.bundle();
+    for (let id = 1; id <= purchases; id++) yield this.sales.purchase(id);
+    for (let id = 1; id <= download_keys; id++) yield this.sales.downloadKey(id);
+    for (let n = 1; n <= recent_sales; n++) yield* recentSale(this.options, n);
+    for (let id = 1; id <= collections; id++) yield this.collection(id);
+    for (let id = 1; id <= builds; id++) yield this.build(id);
+    yield* this.credentials();
+  }
+
+  private user(id: number): JsonObject {
     const random = this.random('user', id);
     const developer = id % USERS_PER_DEVELOPER === 1;
     const { username, display_name } = createName(id);
@@ -65,7 +69,7 @@ class DemoStore {
     };
   }
 
-  collection(id: number): JsonObject {
+  private collection(id: number): JsonObject {
     const random = this.random('collection', id);
     const user_id = id <= 3 ? id : 1 + random.below(this.options.users);
     const created = random.below(STORE_DAYS - 2 * PREPARATION_DAYS);
@@ -88,7 +92,7 @@ class DemoStore {
     };
   }
 
-  build(id: number): JsonObject {
+  private build(id: number): JsonObject {
     const random = this.random('build', id);
     const round = Math.floor((id - 1) / this.options.games);
     const rounds = Math.ceil(this.options.builds / this.options.games);
@@ -107,7 +111,7 @@ class DemoStore {
     };
   }
 
-  *credentials(): Generator<JsonObject> {
+  private *credentials(): Generator<JsonObject> {
     const { api_key: key, seed } = this.options;
     if (key !== undefined)
       yield { type: 'api_key', key, user_id: 1, label: 'Demo', created_at: this.timeAt(STORE_DAYS) };
