@@ -504,6 +504,18 @@ describe('references of purchases', () => {
     ]);
   });
 
+  test('repeated stored references', async () => {
+    await importLines(user(1), game(1), purchase(1, { reference: 'taken' }));
+    expect(await importErrors(sold('taken'), sold('taken'))).toEqual([
+      'line 2: purchase 1: the reference is also on line 1',
+    ]);
+    expect(await importErrors(purchase(1), sold('taken'), sold('taken'))).toEqual([
+      'line 2: purchase 1: the id is also on line 1',
+      'line 3: purchase 1: the id is also on line 1',
+      'line 3: purchase 1: the reference is also on line 2',
+    ]);
+  });
+
   test('finds a purchase without an ID by its reference, or assigns an ID', async () => {
     await importLines(user(1), game(1));
     expect(await importLines(sold('one'), sold('two'))).toEqual(['purchases 2 new, 0 changed, 0 unchanged']);

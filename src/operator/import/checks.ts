@@ -40,17 +40,27 @@ export async function find(tables: TemporaryTables, checks: string[], problems: 
 }
 
 /** Finds lines with a unique value that an earlier line has. */
-const claimedTwice = (rows: string, columns: string, subject: string, what: string) => `
+const claimedTwice = (rows: string, columns: string, subject: string, what: string, more = '') => `
   SELECT s.line, ${subject} || ': ${what} is also on line ' || d.first AS text
   FROM ${rows} s
-  JOIN (SELECT ${columns}, min(line) AS first FROM ${rows} s GROUP BY ${columns} HAVING count(*) > 1) d
+  JOIN (SELECT ${columns}, min(line) AS first${more} FROM ${rows} s GROUP BY ${columns} HAVING count(*) > 1) d
     USING (${columns})
   WHERE s.line > d.first`;
 
+/**
+ * Finds repeated IDs. If no line contains the ID, because the purchase was found by its reference, the repeated
+ * reference is reported instead.
+ */
 function repeated(tables: TemporaryTables, { key, records, deleted, fields, subject }: RecordType): string {
-  const staged = [records, deleted].filter((table) => tables.rowCount(table) > 0);
-  const rows = staged.map(({ name }) => `SELECT line, ${key} FROM ${name}`).join(' UNION ALL ');
-  return claimedTwice(`(${rows})`, key, subject, `the ${fields[0]!.name}`);
+  const name = fields[0]!.name;
+  const rows = [
+    { table: records, isOwn: hasField(fields, name) },
+    { table: deleted, isOwn: 'true' },
+  ]
+    .filter(({ table }) => tables.rowCount(table) > 0)
+    .map(({ table, isOwn }) => `SELECT line, ${key}, ${isOwn} AS is_own FROM ${table.name} s`)
+    .join(' UNION ALL ');
+  return `${claimedTwice(`(${rows})`, key, subject, `the ${name}`, ', bool_or(is_own) AS any_own')} AND any_own`;
 }
 
 const findTaken = (type: RecordType, several: boolean): string[] =>
