@@ -530,6 +530,11 @@ describe('problems', () => {
       'user 5: created_at must be a timestamp such as 2013-03-03T23:02:14Z',
     ],
     [
+      'a year that is too late',
+      user(5, { created_at: '3000-01-01T00:00:00Z' }),
+      'user 5: created_at must be in a year from 1000 to 2999',
+    ],
+    [
       'a date without a zone',
       user(5, { created_at: '2013-02-28T00:00:00' }),
       'user 5: created_at must be a timestamp such as 2013-03-03T23:02:14Z',

@@ -1,7 +1,7 @@
 import { SCOPES } from '../../auth/access/scopes';
 import { isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } from '../../collections/html';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
-import { isTimestamp } from '../../platform/formats/timestamps';
+import { timestampProblem } from '../../platform/formats/timestamps';
 import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
 
 /** Reports the problem of a value; `at` is its index in a list. Returns '' so that an encoder can return it. */
@@ -337,10 +337,10 @@ export const emails: ValueType = {
 export const timestamp: ValueType = {
   sql: 'timestamptz',
   allows: 'timestamp',
-  encode: (value, reject) =>
-    typeof value === 'string' && isTimestamp(value)
-      ? value
-      : reject('must be a timestamp such as 2013-03-03T23:02:14Z'),
+  encode: (value, reject) => {
+    const problem = timestampProblem(value);
+    return problem === undefined ? (value as string) : reject(problem);
+  },
 };
 
 /** A name from the file, shortened and escaped for messages. */

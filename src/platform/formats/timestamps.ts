@@ -17,14 +17,19 @@ export const formatTimestamp = (seconds: number) =>
     .replace('T', ' ')
     .replace(/\.\d+Z$/, '+00');
 
-// Years from 1000 to 2999, which have four digits in any time zone.
 const TIMESTAMP =
-  /^([12]\d{3}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+  /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+// They have four digits in any time zone.
+const YEARS = /^[12]/;
 
-/** Whether a text is a timestamp that PostgreSQL reads, such as 2013-03-03T23:02:14Z. */
-export function isTimestamp(text: string): boolean {
-  const [, day] = TIMESTAMP.exec(text) ?? [];
+/** What is wrong with a timestamp, or undefined for one that PostgreSQL reads, such as 2013-03-03T23:02:14Z. */
+export function timestampProblem(input: unknown): string | undefined {
+  const [text, day] = (typeof input === 'string' && TIMESTAMP.exec(input)) || [];
   const date = new Date(day ?? '');
   // 30 February is parsed as a day in March.
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day!);
+  if (!text || Number.isNaN(date.getTime()) || !date.toISOString().startsWith(day!))
+    return 'must be a timestamp such as 2013-03-03T23:02:14Z';
+  return YEARS.test(text) ? undefined : 'must be in a year from 1000 to 2999';
 }
+
+export const isTimestamp = (text: string): boolean => timestampProblem(text) === undefined;

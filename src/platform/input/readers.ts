@@ -1,4 +1,4 @@
-import { isTimestamp } from '../formats/timestamps';
+import { timestampProblem } from '../formats/timestamps';
 import { InvalidValue } from './input-values';
 import { RoundedNumber } from './json';
 
@@ -66,10 +66,10 @@ export const readNumber: Reader<number> = (input) => {
   return text !== undefined && DECIMAL.test(text) ? Number(text) : new InvalidValue('must be a number');
 };
 
-export const readTimestamp: Reader<string> = (input) =>
-  typeof input === 'string' && isTimestamp(input)
-    ? input
-    : new InvalidValue('must be a timestamp such as 2013-03-03T23:02:14Z');
+export const readTimestamp: Reader<string> = (input) => {
+  const problem = timestampProblem(input);
+  return problem === undefined ? (input as string) : new InvalidValue(problem);
+};
 
 export const readBoolean: Reader<boolean> = (input) => {
   if (typeof input === 'boolean') return input;
