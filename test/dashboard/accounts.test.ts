@@ -967,6 +967,22 @@ describe('every page', () => {
       expect((await browser.get(path)).location ?? '/').toMatch(/^\/(?![/\\])/);
   });
 
+  test('the path of a form opens the page that the form is on', async () => {
+    const browser = await signInBrowser(await make.user());
+    for (const [path, page] of [
+      ['/user/settings/account/names', '/user/settings/account'],
+      ['/user/settings/account/addresses/remove', '/user/settings/account/addresses'],
+      ['/user/settings/account/addresses', '/user/settings/account'],
+      ['/user/settings/games/1/publish', '/user/settings/games/1'],
+      ['/download/key/claim', '/download/key'],
+      ['/download/key/files/1', '/download/key'],
+    ]) {
+      expect(await browser.get(path!)).toMatchObject({ status: 303, location: page });
+      expect(await anonymous.get(path!)).toEqual(failure(405, 'method not allowed'));
+    }
+    expect((await browser.get('/oauth/token')).status).toBe(405);
+  });
+
   test('keeps the tabs and the search on confirmation and error pages', async () => {
     const user = await make.user();
     await make.game({ owner: user });

@@ -13,6 +13,8 @@ const LEGACY = /^\/api(\/|$)/i;
 const FILES = /^\/files\//i;
 // Browsers would interpret a second leading slash as another host.
 const WITH_SLASH = /^(\/[\w-]+)+\/$/;
+// The path of the page that a form is on, in the path that the form is sent to.
+const PAGE_OF_FORM = /^(?:\/download\/[^/]+(?=\/)|\/user(?:\/[\w-]+)+(?=\/[\w-]+$))/i;
 
 /**
  * Shows browsers an HTML page for an unknown path or an expired download link. Other clients, and the legacy API, get
@@ -45,6 +47,11 @@ export class NoSuchPageFilter implements ExceptionFilter {
     const isPath = !isRouted(req);
     const isForPeople = wantsPage(req) && (isPath ? !LEGACY.test(req.path) : FILES.test(req.path));
     const failure = !isForPeople ? undefined : isPath ? notFound(req, error) : error;
+    if (isPath && req.method === 'GET' && failure instanceof ApiError && failure.statusCode === 405) {
+      // A browser shows the path of a form that was rejected, and opens it later with a GET.
+      const [page] = PAGE_OF_FORM.exec(req.path) ?? [];
+      if (page !== undefined) return seeOther(page).sendTo(res);
+    }
     if (!(failure instanceof ApiError) || (isPath && failure.statusCode !== 404))
       return void this.others.catch(error, host);
     if (isPath && req.method === 'GET' && WITH_SLASH.test(req.path)) {
