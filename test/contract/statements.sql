@@ -2531,11 +2531,11 @@ WITH edited AS MATERIALIZED (
        CROSS JOIN LATERAL (
          SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]') AS games
          FROM (SELECT g.id, g.title FROM purchase_games pg JOIN games g ON g.id = pg.game_id
-               WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) ORDER BY g.id LIMIT 100) g) own
+               WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) ORDER BY g.id LIMIT 101) g) own
        CROSS JOIN LATERAL (
          SELECT count(*) AS keys, count(dk.user_id) AS claimed, coalesce(sum(dk.downloads), 0)::float8 AS downloads
          FROM (SELECT k.user_id, k.downloads, k.game_id FROM download_keys k
-               WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT 100) dk
+               WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT 101) dk
          JOIN games g ON g.id = dk.game_id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) k) l ON true
      ORDER BY l.sold_at DESC, l.id DESC;
 
@@ -2586,11 +2586,11 @@ WITH edited AS MATERIALIZED (
        CROSS JOIN LATERAL (
          SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]') AS games
          FROM (SELECT g.id, g.title FROM purchase_games pg JOIN games g ON g.id = pg.game_id
-               WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) ORDER BY g.id LIMIT 100) g) own
+               WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) ORDER BY g.id LIMIT 101) g) own
        CROSS JOIN LATERAL (
          SELECT count(*) AS keys, count(dk.user_id) AS claimed, coalesce(sum(dk.downloads), 0)::float8 AS downloads
          FROM (SELECT k.user_id, k.downloads, k.game_id FROM download_keys k
-               WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT 100) dk
+               WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT 101) dk
          JOIN games g ON g.id = dk.game_id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) k) l ON true
      ORDER BY l.sold_at ASC, l.id ASC;
 

@@ -120,6 +120,29 @@ describe('the Sales page', () => {
     expect(lines).toHaveLength(2);
   });
 
+  test('lists a bundle of many games, without a wrong number of games or keys', async () => {
+    const seller = await make.user();
+    const games = await Promise.all(Array.from({ length: 102 }, () => make.game({ owner: seller })));
+    const purchase = await make.purchase({ games: games.slice(0, 100), purchase_type: 'bundle' });
+    const page = await signInBrowser(seller);
+    await page.get(SALES);
+    expect(page.words).toContain(' and 99 more Bundle $5.00 Complete Card No key');
+    await make.purchase({ games: games.slice(0, 101), purchase_type: 'bundle' });
+    await sql(
+      `INSERT INTO download_keys (key, game_id, purchase_id) SELECT 'many-' || id, id, $1 FROM games WHERE id = ANY($2)`,
+      [purchase.id, games.map(({ id }) => id)],
+    );
+    await addSales(games[0]!.id, dayAgo(0), 'USD', 201, 1000);
+    await page.get(SALES);
+    expect(page.words).toContain('from 201 sales. A bundle counts as a sale of each of its games.');
+    expect(page.words).toMatch(
+      / and 99\+ more Bundle .* and 99 more Bundle \$5\.00 Complete Card 100\+ keys/,
+    );
+    const { text } = await page.get(`${SALES}.csv`);
+    for (const line of text.trimEnd().split('\r\n').slice(1))
+      expect(line.split(',')[2]!.split(' ')).toHaveLength(100);
+  });
+
   describe('with many sales', () => {
     let seller: Actor;
     let games: { id: number }[];

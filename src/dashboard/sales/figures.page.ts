@@ -310,6 +310,6 @@ const notes = ({ current, previous }: Report): Html =>
       `Refunds, sources and claimed keys cover only the newest ${formatCount(MAX_RECENT)} sales of a period. `
     }Days
     are in UTC. Sales and revenue include only completed purchases: a refund is subtracted on the day of the
-    purchase. The price of a bundle is split among its games. A key that came with a purchase counts as
-    claimed once a player has added it to an account.
+    purchase. A bundle counts as a sale of each of its games, among which its price is split. A key that came
+    with a purchase counts as claimed once a player has added it to an account.
   </p>`;

@@ -10,6 +10,7 @@ import { Form } from '../../platform/input/form';
 import { ListStreams } from '../../platform/output/list-streams';
 import {
   type ListedSale,
+  MAX_OF_SALE,
   type SalesFilter,
   SalesListService,
 } from '../../purchases/sales/sales-list.service';
@@ -110,8 +111,16 @@ const dayStart = (day: string) => `${day} 00:00:00+00`;
 const CELLS: Record<string, (row: ListedSale) => Cell> = {
   purchase: ({ id }) => id,
   bought_at: ({ created_at }) => modernTimestamp(created_at),
-  game_ids: ({ games }) => games.map(({ id }) => id).join(' '),
-  games: ({ games }) => games.map(({ title }) => title).join(' + '),
+  game_ids: ({ games }) =>
+    games
+      .slice(0, MAX_OF_SALE)
+      .map(({ id }) => id)
+      .join(' '),
+  games: ({ games }) =>
+    games
+      .slice(0, MAX_OF_SALE)
+      .map(({ title }) => title)
+      .join(' + '),
   email: ({ email }) => email,
   user: ({ username }) => username,
   currency: ({ currency }) => currency,
@@ -122,8 +131,8 @@ const CELLS: Record<string, (row: ListedSale) => Cell> = {
   donation: ({ donation }) => donation,
   source: ({ source }) => source,
   status: ({ status }) => status,
-  keys: ({ keys }) => keys,
-  keys_claimed: ({ claimed }) => claimed,
+  keys: ({ keys }) => Math.min(keys, MAX_OF_SALE),
+  keys_claimed: ({ claimed }) => Math.min(claimed, MAX_OF_SALE),
   downloads: ({ downloads }) => downloads,
   reference: ({ reference }) => reference,
   bundle: ({ bundle }) => bundle,

@@ -1,6 +1,6 @@
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
-import type { ListedSale } from '../../purchases/sales/sales-list.service';
+import { type ListedSale, MAX_OF_SALE } from '../../purchases/sales/sales-list.service';
 import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
 import { html, type Html } from '../layout/html';
 import { type Page, SALES_PATH } from '../layout/layout';
@@ -9,6 +9,7 @@ import {
   clipped,
   type Columns,
   day,
+  formatCount,
   inWords,
   muted,
   number,
@@ -117,7 +118,7 @@ function filters({ query, title, period, games, totals, sales }: SalesView): Htm
 }
 
 /** The summary is hidden for a source and for refunds, because the totals can't be limited to either. */
-function summary({ query, period, totals }: SalesView): Html {
+function summary({ query, period, totals, sales }: SalesView): Html {
   const shown = totals.filter(
     ({ currency, purchases }) => purchases > 0 && currency === (query.currency ?? currency),
   );
@@ -127,7 +128,7 @@ function summary({ query, period, totals }: SalesView): Html {
     ${shown.map(
       ({ currency, purchases, amount }, i) =>
         html`${i > 0 && ', '}<strong>${formatMoney(amount, currency)}</strong> from ${formatSales(purchases)}`,
-    )}
+    )}${sales.some(({ games }) => games.length > 1) && html`. <small>A bundle counts as a sale of each of its games.</small>`}
   </p>`;
 }
 
@@ -137,10 +138,13 @@ export const statusBadge = (status: ListedSale['status']): Html =>
 const TYPES = { game: 'Game', bundle: 'Bundle', sub_product: 'Sub-product' } as const;
 
 const gameTitles = ({ games }: ListedSale): string =>
-  games.length > 1 ? `${games[0]!.title} and ${games.length - 1} more` : (games[0]?.title ?? '');
+  games.length > 1
+    ? `${games[0]!.title} and ${formatCount(games.length - 1, MAX_OF_SALE - 1)} more`
+    : (games[0]?.title ?? '');
 
 function keysCell({ keys, claimed }: ListedSale): Html {
   if (keys === 0) return muted('No key');
+  if (keys > MAX_OF_SALE) return html`${formatCount(keys, MAX_OF_SALE)} keys`;
   if (keys > 1) return html`${claimed} of ${keys} claimed`;
   return claimed > 0 ? html`Claimed` : muted('Not claimed');
 }

@@ -26,9 +26,12 @@ export interface ListedSale extends Pick<Purchase, (typeof LISTED_SALE_COLUMNS)[
   username: string | null;
   /** The title of the bundle that was sold. */
   bundle: string | null;
-  /** The seller's own games in it, at most MAX_GAMES_OF_SALE. */
+  /** The seller's own games in it; one more than MAX_OF_SALE if there are more. */
   games: { id: number; title: string }[];
-  /** The live keys of these games, those of them that are claimed, and the downloads with them. */
+  /**
+   * The live keys of these games, those of them that are claimed, and the downloads with them. One more than
+   * MAX_OF_SALE are counted if there are more.
+   */
   keys: number;
   claimed: number;
   downloads: number;
@@ -60,7 +63,8 @@ interface Slice {
 
 export type Direction = 'older' | 'newer';
 
-const MAX_GAMES_OF_SALE = 100;
+/** Maximum number of games, and of keys, that are read for each sale. */
+export const MAX_OF_SALE = 100;
 const SALES_PER_SLICE = 500;
 
 // Maximum number of games whose sales are read for one slice. A page has 50 sales, so these games are enough
@@ -145,11 +149,11 @@ const list = (name: string, direction: Direction) => {
        CROSS JOIN LATERAL (
          SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]') AS games
          FROM (SELECT g.id, g.title FROM purchase_games pg JOIN games g ON g.id = pg.game_id
-               WHERE pg.purchase_id = p.id AND ${canEdit('g', '$user_id')} ORDER BY g.id LIMIT ${MAX_GAMES_OF_SALE}) g) own
+               WHERE pg.purchase_id = p.id AND ${canEdit('g', '$user_id')} ORDER BY g.id LIMIT ${MAX_OF_SALE + 1}) g) own
        CROSS JOIN LATERAL (
          SELECT count(*) AS keys, count(dk.user_id) AS claimed, coalesce(sum(dk.downloads), 0)::float8 AS downloads
          FROM (SELECT k.user_id, k.downloads, k.game_id FROM download_keys k
-               WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT ${MAX_GAMES_OF_SALE}) dk
+               WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT ${MAX_OF_SALE + 1}) dk
          JOIN games g ON g.id = dk.game_id AND ${canEdit('g', '$user_id')}) k) l ON true
      ORDER BY l.sold_at ${order}, l.id ${order}`,
     'user $user_id',
