@@ -423,6 +423,9 @@ describe('changes', () => {
     await browser.get(path);
     expect((await browser.submit(path, { display_name: 'x'.repeat(501) })).status).toBe(400);
     expect(browser.words).toContain('The name can have at most 500 characters.');
+    // Without a visible character, the link would have no text.
+    await browser.submit(path, { display_name: '\u200b\u2800' });
+    expect((await readUploads())[0]!.display_name).toBeNull();
   });
 
   test('players neither see nor download hidden files; editors do', async () => {

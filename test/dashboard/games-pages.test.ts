@@ -199,8 +199,10 @@ describe('keys of a game', () => {
     await browser.get(location!);
     expect(browser.words).toMatch(/Press <kit> .* Unclaimed 0 Revoke/);
     expect(browser.words).not.toContain('new keys');
-    await create({ count: '1', label: '' });
-    expect((await stored())[3]!.label).toBeNull();
+    for (const [i, label] of ['', ' \u200b '].entries()) {
+      await create({ count: '1', label });
+      expect((await stored())[3 + i]!.label).toBeNull();
+    }
     await theApp().get(Audit).flush();
     expect(
       await sql(
@@ -208,7 +210,7 @@ describe('keys of a game', () => {
         [game.id],
       ),
     ).toEqual(
-      [3, 1].map((count) => ({
+      [3, 1, 1].map((count) => ({
         event: 'download_key.created',
         user_id: owner.id,
         details: { game_id: game.id, count },

@@ -27,7 +27,7 @@ interface FileDraft extends UploadChange {
 const traitsIn = (form: Form): Upload['traits'] => UPLOAD_TRAITS.filter((trait) => form.isChecked(trait));
 
 export function fileDraft(form: Form): FileDraft {
-  const display_name = form.line('display_name');
+  const display_name = form.title('display_name');
   return {
     display_name: display_name || null,
     traits: traitsIn(form),

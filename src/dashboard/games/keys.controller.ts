@@ -163,7 +163,7 @@ export class GameKeysController {
 
 const readDraft = (form: Form): KeysDraft => ({
   count: form.text('count')?.trim() ?? '',
-  label: form.line('label'),
+  label: form.title('label'),
   problems: {},
 });
 
