@@ -108,6 +108,15 @@ async function preparePages(seller: Actor): Promise<Record<string, string[]>> {
     );
   const { id: sale } = await make.purchase({ games: [game], email: `${LONG}@example.com` });
   await make.purchase({ games: [game], email: `${LONG}er@example.com`, source: LONG });
+  const wide = await make.game({ owner: seller, title: LONG.repeat(2) });
+  for (const currency of ['KWD', 'CLF', 'EUR', 'XAU'])
+    await make.purchase({
+      games: [wide],
+      email: 'r@example.com',
+      source: LONG,
+      currency,
+      amount: 99_999_999_999,
+    });
   await make.downloadKey({ game, purchase_id: sale, user_id: seller.id });
   const { id: created } = await make.downloadKey({ game, key: `${LONG}-${game.id}`, label: LONG });
   await make.downloadKey({ game, revoked_at: '2026-01-01T00:00:00Z' });

@@ -160,12 +160,13 @@ const LISTED_SALE_COLUMNS: Columns<ListedSale> = {
   Buyer: unlabeled(buyerLink),
   Game: unlabeled(
     (sale) =>
-      html`${gameTitles(sale)} ${sale.purchase_type !== 'game' && tag(TYPES[sale.purchase_type])}
-      ${sale.bundle !== null && html`<small>in ${sale.bundle}</small>`}
-      ${sale.reference !== null && html`<small>${sale.reference}</small>`}`,
+      html`<span class="wrap">${gameTitles(sale)}</span>
+        ${sale.purchase_type !== 'game' && tag(TYPES[sale.purchase_type])}
+        ${sale.bundle !== null && html`<small>in ${sale.bundle}</small>`}
+        ${sale.reference !== null && html`<small>${sale.reference}</small>`}`,
   ),
   Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),
   Status: unlabeled(({ status }) => statusBadge(status)),
-  Source: unlabeled(({ source }) => inWords(source)),
+  Source: unlabeled(({ source }) => html`<span class="wrap">${inWords(source)}</span>`),
   Key: unlabeled(keysCell),
 };
