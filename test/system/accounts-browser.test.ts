@@ -86,6 +86,13 @@ inChromium.describe('in Chromium', () => {
         await page.getByRole('link', { name: 'Developers' }).click();
         await page.getByRole('link', { name: 'New key' }).click();
         await page.getByLabel('Name of the key').fill('Build server');
+        // The second click of a double click doesn't create another key.
+        expect(
+          await page.evaluate(
+            `document.querySelector('main form button:not([type])').dispatchEvent(
+              new MouseEvent('click', { bubbles: true, cancelable: true, detail: 2 }))`,
+          ),
+        ).toBe(false);
         await page.getByRole('button', { name: 'Create key' }).click();
         const key = await page.getByLabel('Key', { exact: true }).inputValue();
         await page.getByRole('button', { name: 'Copy' }).first().click();

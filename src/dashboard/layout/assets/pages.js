@@ -38,6 +38,12 @@ document.addEventListener('submit', ({ target }) => {
     if (problem.closest('main').contains(target)) problem.remove();
 });
 
+// A double click sends a form once.
+document.addEventListener('click', (event) => {
+  if (event.detail > 1 && event.target.closest('form[method="post"] button:not([type])'))
+    event.preventDefault();
+});
+
 for (const menu of document.querySelectorAll('details.account')) {
   document.addEventListener('click', ({ target }) => {
     if (!menu.contains(target)) menu.open = false;
