@@ -150,6 +150,22 @@ describe('revoking access', () => {
     }
   });
 
+  test('is not undone by a request of the app that arrives at the same time', async () => {
+    const client = await application();
+    await authorize(client.tokenRequest());
+    const { commit } = await holdLocks(
+      `UPDATE oauth_grants SET revoked_at = now() WHERE client_id = '${client.id}'`,
+    );
+    const requested = browser.get(authorizePath(client.tokenRequest()));
+    await untilBlocked();
+    await commit();
+    expect((await requested).status).toBe(200);
+    expect(browser.words).toContain('to act on your behalf?');
+    expect(
+      await sql('SELECT FROM oauth_grants WHERE client_id = $1 AND revoked_at IS NULL', [client.id]),
+    ).toEqual([]);
+  });
+
   test('shows each app with its scopes and date, only to its user', async () => {
     const client = await application();
     const { access_token } = await client.tokensFor();

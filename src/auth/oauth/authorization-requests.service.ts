@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { ApiError, apiError } from '../../platform/errors/api-error';
 import { parseFields } from '../../platform/input/body';
 import { Database } from '../../platform/database/database';
 import { ApiKeysService } from '../keys/api-keys.service';
 import { ApplicationsService } from './applications.service';
-import { type Consent, GrantsService } from './grants.service';
+import { type Consent, type Grant, GrantsService } from './grants.service';
 import { OauthCodesService } from './oauth-codes.service';
 import type { OauthApplication } from '../accounts/oauth-application.entity';
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
@@ -32,6 +33,12 @@ export interface AuthorizationRequest {
   /** The parameters of the request, which the consent form repeats. */
   fields: Partial<Record<(typeof FIELDS)[number], string>>;
   scopes: string[];
+}
+
+/** The token or code for an app. */
+export interface AuthorizationResult {
+  kind: 'token' | 'code';
+  text: string;
 }
 
 /** An error that is redirected to the app. */
@@ -73,19 +80,37 @@ export class AuthorizationRequests {
   /** Stores what the user agreed to, and creates the token or code that the app requested. */
   async allow(
     user_id: number,
-    { application, fields, scopes }: AuthorizationRequest,
+    request: AuthorizationRequest,
     consent: Omit<Consent, 'scopes'>,
-  ): Promise<{ kind: 'token' | 'code'; text: string }> {
+  ): Promise<AuthorizationResult> {
+    const { application, scopes } = request;
+    const result = await this.create(request, (db) =>
+      this.grants.add(db, user_id, application.client_id, { scopes, ...consent }),
+    );
+    return result!;
+  }
+
+  /** Uses an earlier consent, which includes the request. Returns undefined if the user has revoked it since. */
+  reuse(request: AuthorizationRequest, { id }: Grant): Promise<AuthorizationResult | undefined> {
+    return this.create(request, (db) => this.grants.lock(db, id));
+  }
+
+  private async create(
+    { fields, scopes }: AuthorizationRequest,
+    lockGrant: (db: EntityManager) => Promise<Grant | null>,
+  ): Promise<AuthorizationResult | undefined> {
     const kind = fields.response_type as 'token' | 'code';
-    const { text, replaced } = await this.database.transaction(async (db) => {
-      const grant = await this.grants.add(db, user_id, application.client_id, { scopes, ...consent });
+    const created = await this.database.transaction(async (db) => {
+      const grant = await lockGrant(db);
+      if (!grant) return undefined;
       if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
       const { redirect_uri, code_challenge } = fields;
       const code = await this.codes.create(db, grant, { scopes, redirect_uri, code_challenge });
       return { text: code, replaced: [] };
     });
-    this.keys.forget(replaced);
-    return { kind, text };
+    if (!created) return undefined;
+    this.keys.forget(created.replaced);
+    return { kind, text: created.text };
   }
 
   /** The CSP sources to which a sign-in that returns to `path` may redirect. */

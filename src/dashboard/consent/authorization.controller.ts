@@ -8,11 +8,12 @@ import { ServiceUrl } from '../../platform/server/service-url';
 import {
   type AuthorizationRequest,
   AuthorizationRequests,
+  type AuthorizationResult,
   type OAuthError,
   findOAuthError,
 } from '../../auth/oauth/authorization-requests.service';
 import { appConsentPage, errorPage, CONSENT_PATH, RESULT_PAGE } from './consent.page';
-import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
+import { type Grant, GrantsService } from '../../auth/oauth/grants.service';
 import { isExclusive, OUT_OF_BAND, redirectWith } from '../../auth/oauth/redirect-uris';
 import { Form, withQuery } from '../../platform/input/form';
 import { seeOther } from '../layout/layout';
@@ -41,8 +42,13 @@ export class AuthorizationController {
     const error = findOAuthError(request);
     const grant = await this.grants.grantTo(visitor.user.id, request.application.client_id);
     if (error) return this.errorPage(request, error, grant);
-    if (grant && isAlreadyAllowed(request, grant)) return this.allow(visitor, request, 'grant.reused');
-    return appConsentPage(visitor, request, grant, this.settings);
+    if (!grant || !isAlreadyAllowed(request, grant))
+      return appConsentPage(visitor, request, grant, this.settings);
+    const result = await this.requests.reuse(request, grant);
+    if (!result) return appConsentPage(visitor, request, null, this.settings);
+    // An app can cause any number of these events.
+    this.audit.note(auditEntry('grant.reused', visitor, request));
+    return this.send(request, result);
   }
 
   @Post()
@@ -61,10 +67,12 @@ export class AuthorizationController {
         : seeOther(
             this.withError(request, { error: 'access_denied', error_description: 'the user denied access' }),
           );
-    return this.allow(visitor, request, 'grant.created', {
+    const result = await this.requests.allow(visitor.user.id, request, {
       may_start_games: form.isChecked('may_start_games'),
       implicit_allowed: request.fields.response_type === 'token',
     });
+    this.audit.record(auditEntry('grant.created', visitor, request));
+    return this.send(request, result);
   }
 
   /** Shows the token or code of an app without a redirect URI, to be copied. */
@@ -74,22 +82,10 @@ export class AuthorizationController {
     return RESULT_PAGE;
   }
 
-  /**
-   * `consent` is what the user agreed to on the page in addition to the scopes; if undefined, an earlier consent is
-   * used.
-   */
-  private async allow(
-    visitor: SignedInVisitor,
-    request: AuthorizationRequest,
-    event: 'grant.created' | 'grant.reused',
-    consent: Omit<Consent, 'scopes'> = { may_start_games: false, implicit_allowed: false },
+  private send(
+    { application, fields, scopes, redirect_uri }: AuthorizationRequest,
+    { kind, text }: AuthorizationResult,
   ) {
-    const { application, fields, scopes, redirect_uri } = request;
-    const { kind, text } = await this.requests.allow(visitor.user.id, request, consent);
-    const entry = { event, ...visitor.by, client_id: application.client_id, scopes };
-    // An app can cause any number of the other events.
-    if (event === 'grant.created') this.audit.record(entry);
-    else this.audit.note(entry);
     if (redirect_uri === OUT_OF_BAND)
       return seeOther(`${CONSENT_PATH}/result`, { application: application.name, kind, text });
     const iss = this.service.url;
@@ -119,6 +115,12 @@ export class AuthorizationController {
     return redirectWith(redirect_uri, part, { ...error, state: fields.state, iss: this.service.url });
   }
 }
+
+const auditEntry = (
+  event: 'grant.created' | 'grant.reused',
+  { by }: SignedInVisitor,
+  { application: { client_id }, scopes }: AuthorizationRequest,
+) => ({ event, ...by, client_id, scopes });
 
 /** Whether an earlier consent includes the request. */
 const isAlreadyAllowed = (
