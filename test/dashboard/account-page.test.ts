@@ -1,4 +1,5 @@
 import { Audit } from '../../src/audit/audit';
+import { IdentitiesService } from '../../src/auth/identities/identities.service';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
@@ -241,6 +242,26 @@ test('changing the password needs the current one, and ends other sessions and l
   ]);
   expect((await other.get(ACCOUNT)).location).toContain('/login');
   expect((await new Browser().get(new URL((body as { url: string }).url).pathname)).status).toBe(404);
+});
+
+test('takeover: the password of another account that takes the username at that moment confirms nothing', async () => {
+  const { username } = user;
+  const attacker = await withPassword(await make.user());
+  const identities = theApp().get(IdentitiesService);
+  jest.spyOn(identities, 'hasPassword').mockImplementationOnce(async () => {
+    await sql(`UPDATE users SET username = 'old-' || username WHERE id = $1`, [user.id]);
+    await sql('UPDATE users SET username = $2 WHERE id = $1', [attacker.id, username]);
+    return true;
+  });
+  await browser.submit(`${ACCOUNT}/password`, {
+    password: PASSWORD,
+    new_password: NEW_PASSWORD,
+  });
+  expect([browser.page.status, browser.words]).toEqual([
+    403,
+    expect.stringContaining('The password is wrong.'),
+  ]);
+  expect(await canSignIn(`old-${username}`, PASSWORD)).toBe(true);
 });
 
 test('a sign-in with the old password that is under way ends, too', async () => {

@@ -41,6 +41,8 @@ export class ConfirmationService {
     if (password === '' || password.length > MAX_PASSWORD)
       return { status: 400, problem: 'Enter your password.' };
     const result = await this.signIns.signIn(visitor.user.username, password, req);
-    return result.user_id === undefined ? notSignedIn(result, 'The password is wrong.') : undefined;
+    if (result.user_id === undefined) return notSignedIn(result, 'The password is wrong.');
+    // Another account may have taken the username in the meantime.
+    return result.user_id === visitor.user.id ? undefined : notSignedIn({}, 'The password is wrong.');
   }
 }
