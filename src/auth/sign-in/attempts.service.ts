@@ -53,7 +53,8 @@ type HashedSubject = ReturnType<typeof inLockOrder>[number];
 /** Counts attempts in the database, so that the waits apply to all replicas. */
 @Injectable()
 export class AttemptsService {
-  private readonly running = new Set<string>();
+  /** The running attempts, by subject. */
+  private readonly running = new Map<string, Promise<unknown>>();
 
   constructor(private readonly database: Database) {}
 
@@ -81,19 +82,18 @@ export class AttemptsService {
   ): Promise<{ found?: Found; seconds?: number }> {
     const [counted] = inLockOrder([limited]) as [HashedSubject];
     const { name, hash } = counted;
+    // A second click or tab waits for the first.
+    await this.running.get(name)?.catch(() => undefined);
     // Attempts for one subject wait for the same row lock: many of them would use up the connection pool.
     if (this.running.has(name)) return { seconds: 1 };
-    this.running.add(name);
-    try {
-      return await this.database.transaction(async (db) => {
-        if (!(await this.count(db, counted))) return { seconds: await this.wait(db, [counted]) };
-        const found = await find(db);
-        if (found) await uncount(db, hash);
-        return { found };
-      });
-    } finally {
-      this.running.delete(name);
-    }
+    const attempt = this.database.transaction(async (db) => {
+      if (!(await this.count(db, counted))) return { seconds: await this.wait(db, [counted]) };
+      const found = await find(db);
+      if (found) await uncount(db, hash);
+      return { found };
+    });
+    this.running.set(name, attempt);
+    return attempt.finally(() => this.running.delete(name));
   }
 
   /** Counts an attempt as a failure; returns false if attempts for the subject are blocked. */
