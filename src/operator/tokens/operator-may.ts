@@ -6,7 +6,7 @@ import { ACCESS_METADATA } from '../../platform/server/public';
 export const OPERATOR_PERMISSIONS = {
   import: 'Import records; with `users`, also passwords, API keys and apps',
   purchases: 'Create and refund purchases',
-  users: 'Export and erase personal data',
+  users: 'Export and erase personal data; create links that sign in as any user',
   metrics: 'Read the metrics',
 } as const;
 
