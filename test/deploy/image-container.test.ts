@@ -236,16 +236,19 @@ withContainers.describe('the image', () => {
     });
     it('serves all requests while it drains, and exits with 0', async () => {
       const responses: unknown[] = [];
+      const ask = async () => {
+        const { status, headers } = await get('/wharf/latest?game_id=1&channel_name=windows');
+        responses.push(status, headers.get('connection'));
+      };
+      await ask();
       let draining = true;
       const asking = (async () => {
         while (draining) {
-          const response = await get('/wharf/latest?game_id=1&channel_name=windows').catch(() => undefined);
-          // The connection fails: it has drained.
-          if (!response) return;
-          responses.push(response.status, response.headers.get('connection'));
+          await ask();
           await sleep(50);
         }
-      })();
+        // The connection fails: it has drained.
+      })().catch(() => undefined);
       containers.podman('kill', '--signal=TERM', service);
       await until(async () => (await get('/health/ready')).status === 503);
       const code = await containers.ended(service);
@@ -292,11 +295,8 @@ withContainers.describe('the image', () => {
     it('resets, and ends with 0 after SIGTERM', async () => {
       const reset = await fetch(`http://127.0.0.1:${port}/mock/reset`, { method: 'POST' });
       expect([reset.status, await reset.json()]).toEqual([200, { success: true }]);
-      const start = performance.now();
       containers.podman('kill', '--signal=TERM', container);
       expect(await containers.ended(container)).toBe(0);
-      // The limit is high because podman starts two programs.
-      expect(performance.now() - start).toBeLessThan(5000);
     });
 
     it('has at most 250 MB in a registry', () => {

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../support/time';
 
 // Runs `npm run package` unchanged, and creates a folder with only the tarball and its dependencies.
 const OPERATOR_TOKEN = 'operator-token-of-the-package-test';
@@ -150,11 +150,10 @@ test('`npx gamewharf` in an empty folder starts the demo store on its own Postgr
   service = spawn('npx', ['gamewharf'], { cwd: folder, env: { ...environment, PORT: '0', OPERATOR_TOKEN } });
   for (const stream of [service.stdout, service.stderr])
     stream?.on('data', (data: Buffer) => (printed += String(data)));
-  const deadline = Date.now() + 60_000;
-  while (!/Press Ctrl-C to stop the service/.test(printed)) {
-    if (service.exitCode !== null || Date.now() > deadline) throw new Error(printed);
-    await sleep(50);
-  }
+  await until(() => {
+    if (service!.exitCode !== null) throw new Error(printed);
+    return printed.includes('Press Ctrl-C to stop the service');
+  });
   const [, address, key] = /listens on (\S+)[^]*?(gw_\w+)/.exec(printed)!;
   const profile = await fetch(`${address}/profile`, { headers: { authorization: `Bearer ${key}` } });
   expect([profile.status, await profile.json()]).toEqual([200, { user: expect.any(Object) as object }]);
@@ -199,9 +198,7 @@ test('a signal to npx ends the service and its PostgreSQL', async () => {
   const pid = join(folder, '.data', 'postgres', 'postmaster.pid');
   expect(existsSync(pid)).toBe(true);
   service!.kill('SIGTERM');
-  const deadline = Date.now() + 15_000;
-  while (existsSync(pid) && Date.now() < deadline) await sleep(50);
-  expect(existsSync(pid)).toBe(false);
+  await until(() => !existsSync(pid));
 });
 
 test('no page mentions `npx gamewharf` before the installation', () => {

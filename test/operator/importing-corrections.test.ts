@@ -605,7 +605,7 @@ describe('Idempotency-Key', () => {
     const proxy = await FaultyProxy.before(url);
     const replica = await openApp({ OPERATOR_TOKEN, DATABASE_URL: proxy.through(url) });
     try {
-      proxy.delay = 200;
+      proxy.withholdsAfter = 'COMMIT\0';
       const first = fetch(`${await replica.getUrl()}/operator/import`, {
         method: 'POST',
         headers: {

@@ -376,11 +376,11 @@ describe('locks', () => {
   test('a large import and a small one that wait for each other both complete', async () => {
     const collection = { type: 'collection', id: 1, user_id: 1, title: 'One' };
     await importLines(collection);
+    const large = await holdGame();
     const user = await holdUser();
     const small = sendSmall([{ ...collection, title: 'Two' }, otherUser, game(1, { title: 'Two' })]);
     await untilBlocked();
     // The large import waits first, so that a second later the server would cancel it and not the small one.
-    const large = await holdGame();
     const waiting = large.query('SELECT FROM collections WHERE id = 1 FOR UPDATE');
     await untilBlocked(2);
     await user.release();

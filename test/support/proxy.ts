@@ -12,6 +12,8 @@ export class FaultyProxy {
    * arrives together.
    */
   roundTrips = 0;
+  /** Withholds what the server sends on a connection after the client has sent this text. */
+  withholdsAfter: string | undefined;
   /** Whether to count a round trip that begins with these bytes. */
   counts: (sent: Buffer) => boolean = () => true;
   private readonly sockets = new Set<Socket>();
@@ -93,6 +95,7 @@ export class FaultyProxy {
         from.on('data', (chunk) => {
           if (from === near && last === far && this.counts(chunk)) this.roundTrips++;
           last = from;
+          if (from === near && this.withholdsAfter && chunk.includes(this.withholdsAfter)) far.pause();
           this.pass(from, to, chunk);
         });
         from.on('error', () => undefined);

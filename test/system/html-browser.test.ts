@@ -20,7 +20,9 @@ const SHOW = `async (markup) => {
     for (const { name, value } of element.attributes)
       if (/^on/i.test(name) || /^\\s*(javascript|data):/i.test(value)) alarms.push(name + '=' + value);
   }
-  // Events of images that could not be loaded come later.
+  // Events of images that could not be loaded come later, and other events, such as those of focus, soon.
+  const isOver = ({ complete }) => complete;
+  while (![...document.images].every(isOver)) await new Promise((resolve) => setTimeout(resolve));
   await new Promise((resolve) => setTimeout(resolve, 30));
   return alarms;
 }`;

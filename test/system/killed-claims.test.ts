@@ -39,8 +39,17 @@ async function post(path: string, token: string, body: object, retryKey?: string
     ...(retryKey !== undefined && { 'idempotency-key': retryKey }),
   };
   try {
-    const response = await fetch(service.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
-    return response.status === 200 ? await response.json() : undefined;
+    for (;;) {
+      const response = await fetch(service.url + path, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      if (response.status === 200) return await response.json();
+      await response.text();
+      // On a busy machine a request may time out, in which case it has done nothing.
+      if (response.status !== 503) return undefined;
+    }
   } catch {
     return undefined;
   }

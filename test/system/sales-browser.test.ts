@@ -135,7 +135,8 @@ inChromium.describe('in Chromium', () => {
     // The focus stays on the filter, and there is no button to press.
     await window.tabTo(/^Status/);
     expect(await page.getByRole('button', { name: 'Show' }).isVisible()).toBe(false);
-    await keyboard.type('Ref');
+    // The filter is sent a moment after its first change, so one letter chooses each option.
+    await keyboard.press('R');
     await page.waitForURL(/status=refunded/);
     expect(new URL(page.url()).search).toBe('?range=all&status=refunded');
     await page.getByRole('row', { name: /other@example\.com/ }).waitFor();
@@ -145,10 +146,10 @@ inChromium.describe('in Chromium', () => {
     await keyboard.press('Enter');
     await page.waitForURL(/figures$/);
     await window.tabTo(/^Period/);
-    await keyboard.type('Last 90');
+    await keyboard.press('L');
     await page.waitForURL(/range=90d/);
     await window.tabTo(/^Group by/);
-    await keyboard.type('Week');
+    await keyboard.press('W');
     await page.waitForURL(/by=week/);
     await window.tabTo(/: €/);
     await keyboard.press('End');
