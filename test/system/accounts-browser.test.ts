@@ -118,6 +118,7 @@ inChromium.describe('in Chromium', () => {
       await page.getByRole('link', { name: 'New key' }).click();
       const box = page.getByLabel('game:view:purchases');
       const day = page.getByLabel('Last day (UTC)');
+      await page.waitForURL('**/new');
       expect([await box.isVisible(), await day.isVisible()]).toEqual([true, false]);
       await page.getByLabel('Name of the key').fill('Looks only');
       await page.getByLabel(/^See who you are/).uncheck();
@@ -441,8 +442,7 @@ inChromium.describe('in Chromium', () => {
         await page.keyboard.press('Enter');
         await tabTo(/^Create your own API key$/);
         await page.keyboard.press('Enter');
-        await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-        // The first field has the focus.
+        await page.locator('#username:focus').waitFor();
         await page.keyboard.type('skipper');
         await page.keyboard.press('Tab');
         await page.keyboard.type(PASSWORD);

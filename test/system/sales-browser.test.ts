@@ -54,6 +54,7 @@ inChromium.describe('in Chromium', () => {
     await page.reload();
     await page.getByRole('row', { name: /passenger@example\.com.*Night Ferry.*€12\.34.*Complete/ }).waitFor();
     await page.getByRole('link', { name: 'Figures' }).click();
+    await page.waitForURL(/figures$/);
     const today = page.locator('.column').last();
     const tip = page.locator('.tip');
     expect(await today.getAttribute('aria-label')).toMatch(/: €12\.34, 1 sale$/);

@@ -33,7 +33,7 @@ inChromium.describe('a first start', () => {
       await page.getByRole('button', { name: 'Create account' }).click();
       // The keyboard is at the field to correct, and the title says that something is wrong.
       await page.getByText('The setup code is incorrect.').waitFor();
-      expect(await page.evaluate('document.activeElement.id')).toBe('code');
+      await page.locator('#code:focus').waitFor();
       expect(await page.title()).toMatch(/^Error: Set up the store/);
       await check('/setup with a problem');
       await page.getByLabel('Setup code').fill(await theApp().get(SetupService).code());

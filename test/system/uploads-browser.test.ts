@@ -93,11 +93,10 @@ inChromium.describe('in Chromium', () => {
     within(async (page) => {
       await openFiles(page);
       let requests = 0;
-      // The second part is lost on its way, as is the first question about it.
-      await page.route('**/upload-sessions/**', (route) => {
-        requests++;
-        return requests === 3 || requests === 4 ? route.abort('connectionreset') : route.continue();
-      });
+      // The second part is lost on its way, as are questions about it.
+      await page.route('**/upload-sessions/**', (route) =>
+        ++requests < 3 ? route.continue() : route.abort('connectionreset'),
+      );
       await page.getByLabel('File', { exact: true }).setInputFiles(local);
       await page.getByRole('button', { name: 'Upload' }).click();
       await page.getByText(/The connection was lost\. Trying again in \d+ s/).waitFor();
