@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { lockUser } from '../auth/accounts/lock-user';
 import { User } from '../auth/accounts/user.entity';
 import { UserEmail } from '../auth/accounts/user-email.entity';
+import { lockSession } from '../auth/sign-in/lock-session';
 import { Database } from '../platform/database/database';
 import { violatedConstraint } from '../platform/database/sqlstates';
 import { longRead } from '../platform/database/statement';
@@ -55,9 +56,10 @@ export class OwnAccountService {
 
   /** Ends other sessions and all links. `session`: the token of the current one. */
   async changePassword(user_id: number, password_hash: string, session: string): Promise<void> {
-    await this.database.transaction((db) =>
-      this.accounts.replacePassword(db, user_id, password_hash, session),
-    );
+    await this.database.transaction(async (db) => {
+      await lockSession(db, user_id, session);
+      await this.accounts.replacePassword(db, user_id, password_hash, session);
+    });
   }
 
   /**

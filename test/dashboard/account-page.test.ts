@@ -280,6 +280,21 @@ test('a sign-in with the old password that is under way ends, too', async () => 
   expect((await browser.get(ACCOUNT)).status).toBe(200);
 });
 
+test('takeover: a change that was confirmed with the old password doesn’t replace a newer one', async () => {
+  const passwords = theApp().get(PasswordQueue);
+  const hash = passwords.hash.bind(passwords);
+  const owner = await signInBrowser(user);
+  await owner.get(ACCOUNT);
+  jest.spyOn(passwords, 'hash').mockImplementationOnce(async (...given) => {
+    await owner.submit(`${ACCOUNT}/password`, { password: PASSWORD, new_password: NEW_PASSWORD });
+    return hash(...given);
+  });
+  await browser.submit(`${ACCOUNT}/password`, { password: PASSWORD, new_password: 'the thief’s password' });
+  expect([owner.page.status, browser.page.status]).toEqual([303, 403]);
+  expect(browser.words).toContain('Your session ended a moment ago');
+  expect(await canSignIn(user.username, NEW_PASSWORD)).toBe(true);
+});
+
 test('an account without a password sets one soon after the sign-in only', async () => {
   await sql('UPDATE users SET password_hash = NULL WHERE id = $1', [user.id]);
   await sql(`UPDATE sessions SET created_at = now() - interval '6 minutes' WHERE user_id = $1`, [user.id]);

@@ -331,6 +331,23 @@ describe('connected providers', () => {
   });
 });
 
+test('takeover: a connection is rejected if a new password ends its session', async () => {
+  const user = await make.user();
+  const browser = await signInBrowser(user);
+  const who = person();
+  await signInAs(who, browser, `${IDENTITIES}/connect`);
+  await browser.follow();
+  const { query, commit } = await holdLocks(
+    `UPDATE users SET password_hash = password_hash WHERE id = ${user.id}`,
+  );
+  const connecting = browser.submit(IDENTITIES, { password: PASSWORD }, 'Connect');
+  await untilBlocked();
+  await query(`DELETE FROM sessions WHERE user_id = ${user.id}`);
+  await commit();
+  expect((await connecting).status).toBe(403);
+  expect(await readLinkedUsers(who.sub)).toEqual([]);
+});
+
 describe('an erasure that ends first', () => {
   /** Until the returned function is called, requests that lock the user wait for an erasure. */
   const eraseAccount = (user_id: number) =>

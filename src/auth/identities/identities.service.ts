@@ -7,6 +7,7 @@ import { violatedConstraint } from '../../platform/database/sqlstates';
 import { read, statement } from '../../platform/database/statement';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { lockUser } from '../accounts/lock-user';
+import { lockSession } from '../sign-in/lock-session';
 import { User } from '../accounts/user.entity';
 import { UserEmail } from '../accounts/user-email.entity';
 import { Identity } from './identity.entity';
@@ -83,10 +84,15 @@ export class IdentitiesService {
     return (await this.database.row(HAS_PASSWORD, { user_id })) !== undefined;
   }
 
-  async connect(user_id: number, account: Omit<ProviderAccount, 'id_token'>): Promise<Connection> {
+  /** `session`: the token of the session in which the user confirmed the connection. */
+  async connect(
+    user_id: number,
+    account: Omit<ProviderAccount, 'id_token'>,
+    session: string,
+  ): Promise<Connection> {
     try {
       return await this.database.transaction(async (db) => {
-        await lockUser(db, user_id);
+        await lockSession(db, user_id, session);
         if ((await db.countBy(Identity, { user_id })) >= MAX_IDENTITIES) return { problem: 'too many' };
         return { id: await insert(db, user_id, account) };
       });

@@ -69,7 +69,7 @@ export class IdentitiesController {
     const problem = await this.confirmation.problemWith(form, visitor, req);
     if (problem) return this.page(visitor, pending, problem);
     const { id: user_id } = visitor.user;
-    const connected = await this.identities.connect(user_id, pending);
+    const connected = await this.identities.connect(user_id, pending, visitor.token);
     this.requests.forgetPending(res);
     if ('problem' in connected)
       return seeOther(IDENTITIES_PATH, {
