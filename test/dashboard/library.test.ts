@@ -104,7 +104,7 @@ test('each owned game lists its files, which only the player can download', asyn
     { downloads: 1 },
   ]);
   expect((await mine.get(`${GAMES}/downloads/${foreign.id}`)).status).toBe(403);
-  expect(mine.words).toContain('you must buy this game to download');
+  expect(mine.words).toContain('You don’t own this game, so you can’t download this file.');
   for (const id of ['4000000', 'x']) expect((await mine.get(`${GAMES}/downloads/${id}`)).status).toBe(404);
   expect((await new Browser().get(link)).location).toMatch(/^\/login/);
 });

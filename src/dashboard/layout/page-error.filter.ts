@@ -74,6 +74,9 @@ const SENTENCES: Record<string, string> = {
   'invalid game': 'This game doesn’t exist, or you can’t edit it.',
   'invalid download key': 'This key doesn’t exist, or it was already revoked.',
   'invalid upload': 'This file doesn’t exist, or you don’t own its game.',
+  'invalid build': 'This build doesn’t exist, or you can’t edit its game.',
+  'the build has failed': 'This build has failed, so players can’t get it. Upload another one.',
+  'you must buy this game to download': 'You don’t own this game, so you can’t download this file.',
   'invalid or expired download link':
     'This download link has expired, or it isn’t complete. Download the file again from your library or from the app that opened it.',
   'invalid file': 'This file is no longer available.',
