@@ -143,6 +143,14 @@ describe('the Sales page', () => {
       expect(line.split(',')[2]!.split(' ')).toHaveLength(100);
   });
 
+  test('lists the sales and the sum of all time for invalid dates', async () => {
+    const seller = await make.user();
+    await addSales((await make.game({ owner: seller })).id, '2019-03-01', 'USD', 2, 1000);
+    const page = await signInBrowser(seller);
+    await page.get(`${SALES}?range=custom&from=2024-02-30&to=2024-03-01`);
+    expect(page.words).toMatch(/Enter a date such as 2026-01-31\. All time: \$10\.00 from 2 sales/);
+  });
+
   describe('with many sales', () => {
     let seller: Actor;
     let games: { id: number }[];

@@ -124,7 +124,7 @@ function summary({ query, period, totals, sales }: SalesView): Html {
   );
   if (shown.length === 0 || query.source !== undefined || query.status === 'refunded') return html``;
   return html`<p class="lead summary">
-    ${period.range === 'all' ? 'All time' : html`${day(period.from)} to ${day(period.to)}`}:
+    ${period.range === 'all' || period.problem !== undefined ? 'All time' : html`${day(period.from)} to ${day(period.to)}`}:
     ${shown.map(
       ({ currency, purchases, amount }, i) =>
         html`${i > 0 && ', '}<strong>${formatMoney(amount, currency)}</strong> from ${formatSales(purchases)}`,
