@@ -137,7 +137,7 @@ async function preparePages(seller: Actor): Promise<Record<string, string[]>> {
   const webhook = (path: string, ended_at: string | null) =>
     insert(
       `INSERT INTO webhooks (url, events, user_id, game_id, secret, last_at, last_outcome, ended_at)
-       VALUES ('https://books.example/' || $2::text, '{purchase.completed}', $1, 0, '', now(), '503', $3)`,
+       VALUES ('https://books.example/' || $2::text, '{purchase.completed}', $1, 0, '', now(), 'no address', $3)`,
       seller.id,
       path,
       ended_at,
