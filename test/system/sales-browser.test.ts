@@ -143,7 +143,10 @@ inChromium.describe('in Chromium', () => {
     await page.getByRole('row', { name: /other@example\.com/ }).waitFor();
     expect(await page.getByRole('row', { name: /keys@example\.com/ }).count()).toBe(0);
     expect(await window.focused()).toMatch(/^Status/);
-    await window.tabTo(/^Figures$/, 'Shift+Tab');
+    await page.goBack();
+    await page.getByRole('row', { name: /keys@example\.com/ }).waitFor();
+    expect(await page.getByLabel('Status').inputValue()).toBe('');
+    await window.tabTo(/^Figures$/);
     await keyboard.press('Enter');
     await page.waitForURL(/figures$/);
     await window.tabTo(/^Period/);

@@ -126,9 +126,12 @@ export const changeForm = (
     </div>
   </form>`;
 
-/** A form whose values are in the URL. A script sends it after each change; without one, its button does. */
+/**
+ * A form whose values are in the URL. A script sends it after each change; without one, its button does. After Back,
+ * browsers must not restore a choice that isn't the one of the page.
+ */
 export const filterForm = (action: string, fields: Html): Html =>
-  html`<form action="${action}" class="filter" data-filter>
+  html`<form action="${action}" class="filter" autocomplete="off" data-filter>
     ${fields}
     <button>Show</button>
     <p class="hidden" data-filter-note hidden>The page is updated after each change.</p>
