@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Not, type Repository } from 'typeorm';
 import { sha256 } from '../auth/accounts/encryption';
-import { Session } from '../auth/sign-in/session.entity';
+import { Session } from '../auth/accounts/session.entity';
 import { AccountLink } from './links/account-link.entity';
 import { User } from '../auth/accounts/user.entity';
 import { UserEmail } from '../auth/accounts/user-email.entity';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { lockUser } from '../auth/accounts/lock-user';
 import { User } from '../auth/accounts/user.entity';
 import { UserEmail } from '../auth/accounts/user-email.entity';
-import { lockSession } from '../auth/sign-in/lock-session';
+import { lockSession } from '../auth/accounts/lock-session';
 import { Database } from '../platform/database/database';
 import { violatedConstraint } from '../platform/database/sqlstates';
 import { longRead } from '../platform/database/statement';

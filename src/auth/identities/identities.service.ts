@@ -7,7 +7,7 @@ import { violatedConstraint } from '../../platform/database/sqlstates';
 import { read, statement } from '../../platform/database/statement';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { lockUser } from '../accounts/lock-user';
-import { lockSession } from '../sign-in/lock-session';
+import { lockSession } from '../accounts/lock-session';
 import { User } from '../accounts/user.entity';
 import { UserEmail } from '../accounts/user-email.entity';
 import { Identity } from './identity.entity';

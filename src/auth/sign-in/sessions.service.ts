@@ -11,7 +11,7 @@ import { isPseudonym } from '../accounts/erased-users';
 import { accountErased } from '../accounts/lock-user';
 import { User } from '../accounts/user.entity';
 import { sha256, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
-import { Session } from './session.entity';
+import { Session } from '../accounts/session.entity';
 
 const SIGNED_IN_USER_COLUMNS = [
   'id',

@@ -7,7 +7,7 @@ import { AuthModule } from '../auth.module';
 import { AttemptsService } from './attempts.service';
 import { PasswordCost } from './password-hash';
 import { PasswordQueue } from './password-queue';
-import { Session } from './session.entity';
+import { Session } from '../accounts/session.entity';
 import { SessionsService } from './sessions.service';
 import { SetupService } from './setup.service';
 import { SignInService } from './sign-in.service';

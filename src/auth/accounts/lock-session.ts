@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
-import { forbidden } from '../access/errors';
-import { sha256 } from '../accounts/encryption';
-import { lockUser } from '../accounts/lock-user';
+import { apiError } from '../../platform/errors/api-error';
+import { sha256 } from './encryption';
+import { lockUser } from './lock-user';
 import { Session } from './session.entity';
 
 /**
@@ -11,5 +11,5 @@ import { Session } from './session.entity';
 export async function lockSession(db: EntityManager, user_id: number, token: string): Promise<void> {
   await lockUser(db, user_id);
   if (!(await db.existsBy(Session, { user_id, token_hash: sha256(token) })))
-    throw forbidden('Your session ended a moment ago. Sign in again.');
+    throw apiError(403, 'Your session ended a moment ago. Sign in again.');
 }

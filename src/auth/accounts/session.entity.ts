@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
-import { User } from '../accounts/user.entity';
+import { User } from './user.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
