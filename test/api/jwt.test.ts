@@ -696,20 +696,22 @@ describe('signing keys', () => {
     expect(await sql('SELECT token_lifetime FROM signing_keys')).toEqual([{ token_lifetime: 80_000 }]);
   });
 
-  test('are decrypted with the previous pepper once after it changes', async () => {
+  test('are decrypted with the previous pepper by the first process after it changes', async () => {
+    const requirePepper = (on: NestExpressApplication) => on.get(SigningKeysService).requirePepper();
     const { owner } = await actors();
     const [before] = await sql<{ kid: string; private_key: Buffer }>('SELECT * FROM signing_keys');
     const next = 'another pepper, which came in after the first';
     const rotated = await replica({ API_KEY_PEPPER: next, API_KEY_PEPPER_PREVIOUS: PEPPER });
     expect(readKid(await issue(rotated, owner.id))).toBe(before!.kid);
+    await requirePepper(rotated);
     await rotated.close();
     const alone = await replica({ API_KEY_PEPPER: next });
+    await requirePepper(alone);
     expect(readKid(await issue(alone, owner.id))).toBe(before!.kid);
     await alone.close();
     const wrong = await replica({ API_KEY_PEPPER: 'a pepper that nothing was ever sealed under' });
     expect(await publishedKids(wrong)).toEqual([before!.kid]);
     await expect(issue(wrong, owner.id)).rejects.toThrow('is encrypted with a pepper that isn’t configured');
-    const requirePepper = (on: NestExpressApplication) => on.get(SigningKeysService).requirePepper();
     await expect(requirePepper(wrong)).rejects.toThrow('were created with another API_KEY_PEPPER');
     const both = await replica({
       API_KEY_PEPPER: 'a third pepper that is wrong too',
@@ -721,6 +723,23 @@ describe('signing keys', () => {
     await wrong.get(SigningKeysService).rotate({ at_once: true });
     await requirePepper(wrong);
     await wrong.close();
+  });
+
+  test('need no previous pepper after a start, even those that sign no more', async () => {
+    await signingKeys().rotate({ at_once: true });
+    const next = 'another pepper, which came in after the first';
+    const start = async (peppers: object) => {
+      const app = await replica(peppers);
+      await app
+        .get(SigningKeysService)
+        .requirePepper()
+        .finally(() => app.close());
+    };
+    await start({ API_KEY_PEPPER: next, API_KEY_PEPPER_PREVIOUS: PEPPER });
+    await start({ API_KEY_PEPPER: next });
+    await expect(start({ API_KEY_PEPPER: PEPPER })).rejects.toThrow(
+      'were created with another API_KEY_PEPPER',
+    );
   });
 
   test('provided by the operator: publishes all, signs with the first, stores none', async () => {

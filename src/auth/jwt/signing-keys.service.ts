@@ -105,15 +105,22 @@ export class SigningKeysService {
     return key;
   }
 
-  /** Fails if the store's keys need a different pepper, because every client would get “invalid key”. */
+  /**
+   * Fails if the store's keys need a different pepper, because every client would get “invalid key”. Encrypts the
+   * signing keys with the current pepper, so that the previous one can be removed even if no token is signed.
+   */
   async requirePepper(): Promise<void> {
     if (this.configured) return;
     const rows = await this.stored().catch((error: unknown) => {
       if (classifyFault(error) === 'unavailable') return [];
       throw error;
     });
-    const opens = ({ private_key, kid }: Row) => unseal(private_key, kid, this.peppers) !== undefined;
-    if (rows.length === 0 || rows.some(opens)) return;
+    const reseals: Promise<void>[] = [];
+    const opened = rows.filter(({ private_key, kid }) =>
+      unseal(private_key, kid, this.peppers, (sealed) => reseals.push(this.reseal(kid, sealed))),
+    );
+    await Promise.all(reseals);
+    if (rows.length === 0 || opened.length > 0) return;
     throw new OperatorError(
       'The keys of this store were created with another API_KEY_PEPPER, so all requests would fail with 401. ' +
         'Restore the old one, or add it to API_KEY_PEPPER_PREVIOUS. If it is lost, `gamewharf signing-keys rotate --now` ' +
@@ -256,7 +263,7 @@ export class SigningKeysService {
   }
 
   private unsealed({ kid, private_key }: Row): KeyObject {
-    const text = unseal(private_key, kid, this.peppers, (sealed) => this.reseal(kid, sealed));
+    const text = unseal(private_key, kid, this.peppers);
     if (!text)
       throw new OperatorError(
         `Signing key ${kid} is encrypted with a pepper that isn’t configured: add it to API_KEY_PEPPER_PREVIOUS, ` +
@@ -265,11 +272,13 @@ export class SigningKeysService {
     return createPrivateKey({ key: text, format: 'der', type: 'pkcs8' });
   }
 
-  private reseal(kid: string, private_key: Buffer): void {
-    this.signingKeys
-      .update({ kid }, { private_key })
-      .catch((error: Error) =>
-        this.log.warn(`Signing key ${kid} is still encrypted with a previous pepper: ${error.message}`),
+  private async reseal(kid: string, private_key: Buffer): Promise<void> {
+    try {
+      await this.signingKeys.update({ kid }, { private_key });
+    } catch (error) {
+      this.log.warn(
+        `Signing key ${kid} is still encrypted with a previous pepper: ${(error as Error).message}`,
       );
+    }
   }
 }
