@@ -1,4 +1,6 @@
+import { Readable } from 'node:stream';
 import { Client } from 'pg';
+import { ImportService } from '../../src/operator/import/import.service';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import {
   databaseUrl,
@@ -15,7 +17,7 @@ import {
 import { game, purchase, user, downloadKey, collection } from '../support/records';
 import { FaultyProxy } from '../support/proxy';
 import { Actor, anonymous } from '../support/actor';
-import { openApp, useStore } from '../support/app';
+import { openApp, PEPPER, useStore } from '../support/app';
 import { failure, send } from '../support/http';
 import { sql } from '../support/sql';
 import { holdLocks } from '../support/locks';
@@ -309,6 +311,33 @@ describe('deleted records', () => {
       'games 0 new, 0 changed, 1 unchanged, 0 deleted',
     ]);
     expect((await owner.get('/profile')).status).toBe(200);
+  });
+
+  test('changes and deletes API keys that are stored under a previous pepper', async () => {
+    await importLines(user(1), apiKey);
+    const rotated = await openApp({
+      API_KEY_PEPPER: 'the pepper that replaced the first one',
+      API_KEY_PEPPER_PREVIOUS: PEPPER,
+      OPERATOR_TOKEN,
+    });
+    const post = async (line: object) => {
+      const url = `${await rotated.getUrl()}/operator/import`;
+      const headers = {
+        authorization: `Bearer ${OPERATOR_TOKEN}`,
+        'content-type': 'application/x-ndjson',
+      };
+      const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(line) });
+      return ((await response.json()) as { summary: string[] }).summary;
+    };
+    expect(await post({ ...apiKey, label: 'mine' })).toEqual(['api_keys 0 new, 1 changed, 0 unchanged']);
+    // An earlier version stored a second row for each pepper.
+    await importLines(apiKey);
+    const remove = Readable.from([
+      Buffer.from(JSON.stringify({ ...apiKey, user_id: undefined, deleted: true })),
+    ]);
+    expect(await rotated.get(ImportService).run(remove, {})).toMatchObject({ api_keys: { deleted: 1 } });
+    expect(await sql('SELECT FROM api_keys')).toEqual([]);
+    await rotated.close();
   });
 
   test('deletes keys, apps, collections and builds', async () => {

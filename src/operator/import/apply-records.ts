@@ -5,6 +5,7 @@ import { changeSales, findSales, IMPORTED_SALES } from './earnings';
 import { findAhead, reserveIds } from './ids';
 import { completePartial } from './partial-records';
 import type { Problems } from './problems';
+import { PREVIOUS_HASHES } from './record-types/api-key';
 import { COLLECTION_RECORD } from './record-types/collection';
 import { GAME_RECORD } from './record-types/game';
 import { PURCHASE_RECORD } from './record-types/purchase';
@@ -32,6 +33,7 @@ export async function applyRecords(
   problems: Problems,
   onWrite: (type: RecordType) => void,
 ): Promise<void> {
+  if (tables.rowCount(PREVIOUS_HASHES)) await renewHashes(tables);
   const mayLackIds = partial.has(PURCHASE_RECORD) && tables.rowCount(PURCHASE_RECORD.records) > 0;
   if (mayLackIds) await findPurchaseIds(tables);
   await completeRecords(tables, types, partial, problems);
@@ -71,6 +73,22 @@ export async function applyRecords(
     await writeChanged(tables, GAME_RECORD);
   }
   if (sales > 0) await changeSales(tables, newGames);
+}
+
+/** Stores the hashes of API keys under the current pepper. A second row of the same key would outlive its deletion. */
+async function renewHashes(tables: TemporaryTables): Promise<void> {
+  await tables.query(`
+    UPDATE api_keys k SET key_hash = found.key_hash
+    FROM (
+      SELECT DISTINCT ON (p.key_hash) k.id, p.key_hash
+      FROM ${PREVIOUS_HASHES.name} p JOIN api_keys k ON k.key_hash = p.previous_hash
+      WHERE NOT EXISTS (SELECT FROM api_keys o WHERE o.key_hash = p.key_hash)
+      ORDER BY p.key_hash, k.id DESC
+    ) found
+    WHERE k.id = found.id`);
+  await tables.query(
+    `DELETE FROM api_keys k USING ${PREVIOUS_HASHES.name} p WHERE k.key_hash = p.previous_hash`,
+  );
 }
 
 /** Finds the IDs of stored purchases by their references. */

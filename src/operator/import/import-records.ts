@@ -41,6 +41,7 @@ export type ImportQueue = 'small' | 'large';
 export interface ImportOptions {
   /** The pepper of API keys. */
   pepper: Buffer;
+  previousPeppers?: string[];
   queue?: ImportQueue;
   /** False: records that would let the client act as a user are rejected. */
   mayImportCredentials?: boolean;
@@ -142,10 +143,17 @@ async function transfer(
   source: AsyncIterable<Buffer>,
   options: ImportOptions,
 ): Promise<ImportSummary> {
-  const { pepper, queue = 'large', mayImportCredentials, progress = () => {}, signal } = options;
+  const {
+    pepper,
+    previousPeppers,
+    queue = 'large',
+    mayImportCredentials,
+    progress = () => {},
+    signal,
+  } = options;
   if (queue === 'large') await waitForLargeImports(client, progress);
 
-  const types = recordTypes(pepper);
+  const types = recordTypes(pepper, previousPeppers);
   const staged = new TemporaryTables(client);
   const staging = new Staging(staged);
   const problems = new Problems();

@@ -13,6 +13,7 @@ export const MAX_CONNECTIONS = 4;
 export interface ThreadSettings {
   DATABASE_URL: string | undefined;
   pepper: Buffer;
+  previousPeppers?: string[];
 }
 
 export interface ImportRequest {

@@ -1,5 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Counter } from 'prom-client';
+import { listPeppers } from '../../auth/keys/api-key';
 import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { type Actor, may } from '../tokens/actor';
 import { type Counts, OperatorEvents } from '../tokens/operator-events';
@@ -57,7 +58,7 @@ export class ImportService implements OnModuleDestroy {
     { signal: stopped, progress }: Pick<ImportOptions, 'signal' | 'progress'>,
   ): Promise<ImportSummary> {
     const signal = stopped ? AbortSignal.any([stopped, this.stopping.signal]) : this.stopping.signal;
-    const options = { pepper: this.pepper, signal, progress };
+    const options = { ...this.peppers, signal, progress };
     return this.counted(
       {},
       'large',
@@ -109,11 +110,12 @@ export class ImportService implements OnModuleDestroy {
   }
 
   private newThread(): ImportThread {
-    return new ImportThread({ DATABASE_URL: this.settings.DATABASE_URL, pepper: this.pepper });
+    return new ImportThread({ DATABASE_URL: this.settings.DATABASE_URL, ...this.peppers });
   }
 
-  private get pepper(): Buffer {
-    return Buffer.from(this.settings.API_KEY_PEPPER ?? '');
+  private get peppers(): { pepper: Buffer; previousPeppers: string[] } {
+    const [pepper = '', ...previousPeppers] = listPeppers(this.settings);
+    return { pepper: Buffer.from(pepper), previousPeppers };
   }
 
   private async counted(by: Actor, queue: ImportQueue, work: Promise<ImportSummary>): Promise<ImportSummary> {

@@ -14,7 +14,7 @@ import {
 import { ImportProblems } from './problems';
 import type { ImportSummary } from './summary';
 
-const { DATABASE_URL, pepper } = workerData as ThreadSettings;
+const { DATABASE_URL, pepper, previousPeppers } = workerData as ThreadSettings;
 const pool = newPool({
   ...connectionOptions(DATABASE_URL),
   max: MAX_CONNECTIONS,
@@ -56,6 +56,7 @@ async function importFrom(port: MessagePort, { queue, mayImportCredentials, key 
   try {
     return await importOn(client, () => connectTo({ DATABASE_URL }), chunks(), {
       pepper: Buffer.from(pepper),
+      previousPeppers,
       queue,
       mayImportCredentials,
       idempotency:

@@ -2,6 +2,7 @@ import { closest, distance } from 'fastest-levenshtein';
 import type { Line } from './ndjson';
 import { type Cells, isId, NULL, type Reject, shown } from './value-types';
 import type { Problems } from './problems';
+import { PREVIOUS_HASHES } from './record-types/api-key';
 import { COLLECTION_RECORD, IMPORTED_ENTRIES, ENTRY_FIELDS } from './record-types/collection';
 import { type Field, type JsonObject, presenceBit } from './record-types/fields';
 import { PURCHASE_RECORD } from './record-types/purchase';
@@ -106,6 +107,7 @@ export class RecordReader {
       return;
     }
     this.records++;
+    this.stagePreviousHashes(type, record, cells[0]!);
     entries.forEach((entry, index) =>
       this.staging.stage(IMPORTED_ENTRIES, [
         line,
@@ -178,7 +180,14 @@ export class RecordReader {
       if (![key, 'type', 'deleted'].includes(name))
         this.problemsOfRecord.push(`${shown(name)} must be absent where deleted is true`);
     }
-    if (!this.isRejected(type, record, line)) this.staging.stage(type.deleted, [line, cell]);
+    if (this.isRejected(type, record, line)) return;
+    this.stagePreviousHashes(type, record, cell);
+    this.staging.stage(type.deleted, [line, cell]);
+  }
+
+  private stagePreviousHashes({ previousHashes }: RecordType, { key }: JsonObject, hash: string): void {
+    for (const previous of previousHashes?.(key as string) ?? [])
+      this.staging.stage(PREVIOUS_HASHES, [hash, previous]);
   }
 
   /** Reports the problems of the record that was read. */

@@ -10,8 +10,8 @@ import type { RecordType } from './record-types/record-type';
 import { UPLOAD_RECORD } from './record-types/upload';
 import { USER_RECORD } from './record-types/user';
 
-/** Lists the types in the order in which they are written. `pepper`: for the hashes of API keys. */
-export const recordTypes = (pepper: Buffer): RecordType[] => [
+/** Lists the types in the order in which they are written. The peppers are for the hashes of API keys. */
+export const recordTypes = (pepper: Buffer, previousPeppers: string[] = []): RecordType[] => [
   USER_RECORD,
   GAME_RECORD,
   BUNDLE_RECORD,
@@ -20,6 +20,6 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
   COLLECTION_RECORD,
   BUILD_RECORD,
   UPLOAD_RECORD,
-  apiKeyType(pepper),
+  apiKeyType(pepper, previousPeppers),
   OAUTH_APPLICATION_RECORD,
 ];

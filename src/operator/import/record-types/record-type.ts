@@ -53,6 +53,8 @@ interface Definition {
   table: string;
   /** The first one identifies the record. */
   fields: Field[];
+  /** Cells of the hashes that an API key has under previous peppers. */
+  previousHashes?: (key: string) => string[];
   /** Reports problems that concern several fields. */
   compare?: (record: JsonObject, reject: (problem: string) => void) => void;
   /** Unique values in addition to the key, and other queries for lines and texts of problems. */
