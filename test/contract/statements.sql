@@ -11,10 +11,10 @@ INSERT INTO audit_events (event, user_id, request_id, details)
    FROM jsonb_to_recordset($1) AS e (event text, user_id bigint, request_id text, details jsonb);
 
 -- disconnect_identity: src/auth/identities/identities.service.ts
--- parameters: user_id, identity_id, oidc_only, issuer
+-- parameters: user_id, identity_id, oidc_only, issuers
 DELETE FROM identities WHERE user_id = $1 AND id = $2 AND (NOT $3 AND EXISTS (SELECT FROM users u WHERE u.id = $1 AND u.password_hash IS NOT NULL)
   OR EXISTS (SELECT FROM identities other
-    WHERE other.user_id = $1 AND other.id <> $2 AND other.issuer = $4)) RETURNING id;
+    WHERE other.user_id = $1 AND other.id <> $2 AND other.issuer = ANY ($4::text[]))) RETURNING id;
 
 -- has_password: src/auth/identities/identities.service.ts, small
 -- parameters: user_id

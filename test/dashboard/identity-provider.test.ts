@@ -317,6 +317,31 @@ describe('connected providers', () => {
     expect(newestEvent()).toMatchObject({ event: 'identity.disconnected', user_id });
   });
 
+  test('a slash after the host of OIDC_ISSUER doesn’t matter', async () => {
+    const app = await openApp({ ...environment, OIDC_ISSUER: `${real.issuer}/` });
+    const user = await make.user();
+    const subjects = [person().sub, person().sub];
+    for (const subject of subjects)
+      await sql('INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)', [
+        real.issuer,
+        subject,
+        user.id,
+      ]);
+    const url = await app.getUrl();
+    const browser = await signInBrowser(user, () => url);
+    await sql('UPDATE users SET password_hash = NULL WHERE id = $1', [user.id]);
+    await browser.get(IDENTITIES);
+    expect(browser.words).not.toContain('Your only way to sign in');
+    expect(browser.words).not.toContain(real.issuer);
+    const [{ id } = { id: 0 }] = await sql<{ id: number }>(
+      'SELECT id FROM identities WHERE subject = $1',
+      subjects.slice(1),
+    );
+    await browser.submit(`${IDENTITIES}/${id}/disconnect`);
+    expect(await readLinkedUsers(subjects[1]!)).toEqual([]);
+    await app.close();
+  });
+
   test('an identity of another user is not disconnected', async () => {
     const who = person();
     await signInAs(who);

@@ -11,7 +11,7 @@ import { lockSession } from '../accounts/lock-session';
 import { User } from '../accounts/user.entity';
 import { UserEmail } from '../accounts/user-email.entity';
 import { Identity } from './identity.entity';
-import type { ProviderAccount } from './identity-provider';
+import { IdentityProvider, type ProviderAccount } from './identity-provider';
 
 /** The limit for one user. */
 const MAX_IDENTITIES = 10;
@@ -42,7 +42,7 @@ const FIND_IDENTITY = read(
  */
 const OTHER_WAY_IN = `(NOT $oidc_only AND EXISTS (SELECT FROM users u WHERE u.id = $user_id AND u.password_hash IS NOT NULL)
   OR EXISTS (SELECT FROM identities other
-    WHERE other.user_id = $user_id AND other.id <> $identity_id AND other.issuer = $issuer))`;
+    WHERE other.user_id = $user_id AND other.id <> $identity_id AND other.issuer = ANY ($issuers::text[])))`;
 
 const DISCONNECT = statement<{ id: number }>(
   'disconnect_identity',
@@ -62,6 +62,7 @@ export class IdentitiesService {
     private readonly database: Database,
     @InjectRepository(Identity) private readonly identities: Repository<Identity>,
     private readonly settings: Settings,
+    private readonly provider: IdentityProvider,
   ) {}
 
   /** The user of a known identity. */
@@ -104,11 +105,15 @@ export class IdentitiesService {
 
   /** Returns false if there is no such identity, or nothing else signs in the user. */
   disconnect(user_id: number, id: number): Promise<boolean> {
-    const { OIDC_ONLY, OIDC_ISSUER } = this.settings;
     return this.database.transaction(async (db) => {
       // Two concurrent requests must not remove the last two identities.
       await lockUser(db, user_id);
-      const values = { user_id, identity_id: id, oidc_only: OIDC_ONLY, issuer: OIDC_ISSUER ?? '' };
+      const values = {
+        user_id,
+        identity_id: id,
+        oidc_only: this.settings.OIDC_ONLY,
+        issuers: this.provider.issuers,
+      };
       return (await this.database.row(DISCONNECT, values, db)) !== undefined;
     });
   }

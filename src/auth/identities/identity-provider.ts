@@ -84,6 +84,14 @@ export class IdentityProvider {
     return this.settings.OIDC_NAME ?? new URL(this.settings.OIDC_ISSUER!).host;
   }
 
+  /** The issuers in ID tokens of the provider: a slash after the host may differ from the setting. */
+  get issuers(): string[] {
+    const { OIDC_ISSUER } = this.settings;
+    if (OIDC_ISSUER === undefined) return [];
+    const { origin, pathname, href } = new URL(OIDC_ISSUER);
+    return pathname === '/' ? [origin, href] : [href];
+  }
+
   /** The origin to which forms may redirect. */
   get origin(): string | undefined {
     return this.settings.OIDC_ISSUER && new URL(this.settings.OIDC_ISSUER).origin;

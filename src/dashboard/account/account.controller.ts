@@ -218,7 +218,7 @@ export class AccountController {
     if (!this.provider.isConfigured) return undefined;
     return {
       provider: this.provider.name,
-      issuer: this.settings.OIDC_ISSUER,
+      issuers: this.provider.issuers,
       identities: await this.identities.of(user_id),
       hasPassword: await this.identities.hasPassword(user_id),
     };

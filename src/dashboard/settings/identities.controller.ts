@@ -4,7 +4,6 @@ import { Audit } from '../../audit/audit';
 import { SignedIn } from '../../auth/access/access';
 import { IdentitiesService } from '../../auth/identities/identities.service';
 import { IdentityProvider } from '../../auth/identities/identity-provider';
-import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/errors/api-error';
 import type { Form } from '../../platform/input/form';
 import { SignInAttempt } from '../../platform/limits/rate-limits.decorators';
@@ -26,7 +25,6 @@ export class IdentitiesController {
     private readonly identities: IdentitiesService,
     private readonly requests: ProviderSignIn,
     private readonly confirmation: ConfirmationService,
-    private readonly settings: Settings,
     private readonly audit: Audit,
   ) {}
 
@@ -102,7 +100,7 @@ export class IdentitiesController {
     const { id } = visitor.user;
     return {
       provider: this.provider.name,
-      issuer: this.settings.OIDC_ISSUER,
+      issuers: this.provider.issuers,
       identities: await this.identities.of(id),
       hasPassword: await this.identities.hasPassword(id),
     };

@@ -12,20 +12,20 @@ import type { PendingAccount } from '../sign-in/provider-sign-in';
 /** The user's accounts at the provider, for any page of the account. */
 export interface Identities {
   provider: string;
-  issuer: string | undefined;
+  issuers: string[];
   identities: ListedIdentity[];
   hasPassword: boolean;
 }
 
 /** Whether the user could no longer sign in without the identity. */
-const isLastWayIn = ({ identities, hasPassword, issuer }: Identities, { id }: ListedIdentity): boolean =>
-  !hasPassword && !identities.some((other) => other.id !== id && other.issuer === issuer);
+const isLastWayIn = ({ identities, hasPassword, issuers }: Identities, { id }: ListedIdentity): boolean =>
+  !hasPassword && !identities.some((other) => other.id !== id && issuers.includes(other.issuer));
 
 /** The list of connected accounts, with its buttons. */
 export function identityList(visitor: Visitor, all: Identities): Html {
   const columns: Columns<ListedIdentity> = {
     Account: ({ label }) => label ?? all.provider,
-    Provider: ({ issuer }) => (issuer === all.issuer ? all.provider : issuer),
+    Provider: ({ issuer }) => (all.issuers.includes(issuer) ? all.provider : issuer),
     Connected: ({ created_at }) => day(created_at),
     'Last sign-in': ({ used_at }) => day(used_at),
     Actions: actions((identity) =>
