@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { Client } from 'pg';
+import { apiErrorFor } from '../../src/platform/output/response';
 import { migrate } from '../../src/platform/database/migrate';
 import { temporaryProblem } from '../../src/platform/database/reachable';
 import { OperatorError } from '../../src/platform/errors/operator-error';
 import { holdLocks } from '../support/locks';
-import { databaseUrl, useStore } from '../support/app';
+import { databaseUrl, openApp, useStore } from '../support/app';
 
 useStore();
 
@@ -81,6 +83,22 @@ test('a URL without the password that the server requires', async () => {
     `The database at 127.0.0.1:${port} requires a password: add it to DATABASE_URL.`,
   );
   await disconnected;
+});
+
+describe('a server that rejects the connection', () => {
+  const elsewhere = () => databaseUrl().replace(/\/[^/?]+(\?|$)/, '/nowhere$1');
+
+  test('ends the start of the service', async () => {
+    await expect(openApp({ DATABASE_URL: elsewhere() })).rejects.toThrow('There is no database nowhere at ');
+  });
+
+  test('makes requests of a running service fail with 503', async () => {
+    const client = new Client({ connectionString: elsewhere() });
+    const error: unknown = await client.connect().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: '3D000' });
+    for (const code of ['3D000', '28P01', '28000'])
+      expect(apiErrorFor(Object.assign(error as Error, { code }))).toMatchObject({ statusCode: 503 });
+  });
 });
 
 test('a record that another transaction has locked', async () => {

@@ -15,7 +15,7 @@ import { sendTogether } from './pool/pipeline';
 import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
-import { classifyFault, isConnectionLost, NotStarted } from './sqlstates';
+import { classifyFault, isConnectionLost, isConnectionRejected, NotStarted } from './sqlstates';
 import {
   bind,
   type BoundStatement,
@@ -74,7 +74,8 @@ export class Database implements OnApplicationShutdown {
       } catch (error) {
         const problem = connectionProblem(this.settings.DATABASE_URL, error);
         // A server that rejects the connection will do so again.
-        if (classifyFault(error) !== 'unavailable' || this.clock.now() > deadline) throw problem ?? error;
+        const mayRecover = classifyFault(error) === 'unavailable' && !isConnectionRejected(error);
+        if (!mayRecover || this.clock.now() > deadline) throw problem ?? error;
         if (attempt % 10 === 0 && timeoutMs === Infinity) this.log.warn(`Waiting: ${problem?.message}`);
         await sleep(500);
       }

@@ -18,6 +18,8 @@ export class NoneFree extends NotConnected {
   }
 }
 
+// The server rejects the user, its password or the name of the database, for example after the password was changed.
+const REJECTED = /^(28|3D000)/;
 // A retry may succeed: connection lost, server stopping or starting, out of connections, memory or disk, read-only
 // standby, statement or lock timeout, deadlock, serialization failure.
 const UNAVAILABLE = /^(08|53|57P0[1-5]|57014|55P03|25006|25P0[34]|40001|40P01|58)/;
@@ -43,6 +45,12 @@ export function isConnectionLost(error: unknown): boolean {
   const { code, message } = findCause(error);
   if (typeof code === 'string' && (UNREACHABLE.has(code) || CLOSING_SQLSTATE.test(code))) return true;
   return LOST_CONNECTION.test(message ?? '');
+}
+
+/** Whether the server rejects all connections until the operator changes its settings or those of the service. */
+export function isConnectionRejected(error: unknown): boolean {
+  const { code } = findCause(error);
+  return typeof code === 'string' && REJECTED.test(code);
 }
 
 /** Whether no connection of the pool was free in time. */
@@ -83,7 +91,12 @@ export function classifyFault(error: unknown): 'unavailable' | 'not unicode' | u
   if ('errors' in error && Array.isArray(error.errors)) return error.errors.map(classifyFault).find(Boolean);
   const { code, message, constraint, detail } = findCause(error);
   if (typeof code === 'string') {
-    if (UNREACHABLE.has(code) || UNAVAILABLE.test(code) || isIdTaken(code, constraint, detail))
+    if (
+      UNREACHABLE.has(code) ||
+      UNAVAILABLE.test(code) ||
+      REJECTED.test(code) ||
+      isIdTaken(code, constraint, detail)
+    )
       return 'unavailable';
     if (NOT_UNICODE.test(code)) return 'not unicode';
   }
