@@ -49,6 +49,13 @@ const SESSIONS_TO_DISCARD = statement<{ session_id: string }>(
    UPDATE build_files f SET session_id = NULL FROM found WHERE f.id = found.id RETURNING found.session_id`,
 );
 
+interface FailureOptions {
+  /** Whether the build may fail, once its game is locked. */
+  isAllowed?: (db: EntityManager) => Promise<boolean>;
+  /** The key of the transaction. */
+  concurrencyKey?: string;
+}
+
 /** Ends builds that can't be completed. */
 @Injectable()
 export class BuildFailures {
@@ -64,29 +71,32 @@ export class BuildFailures {
   async fail(
     build_id: number,
     error: string,
-    isAllowed: (db: EntityManager) => Promise<boolean> = () => Promise.resolve(true),
+    { isAllowed, concurrencyKey }: FailureOptions = {},
   ): Promise<boolean> {
     const text = error.slice(0, MAX_ERROR_CHARACTERS);
-    const failed = await this.database.transaction(async (db) => {
-      await this.database.rows(LOCK_CHANNELS, { build_id }, db);
-      if (!(await isAllowed(db))) return undefined;
-      const build = await this.database.row(FAIL, { build_id, error: text }, db);
-      if (!build) return undefined;
-      const rows = await this.database.execute(
-        [
-          bind(SESSIONS_TO_DISCARD, { build_id }),
-          bind(ADD_EVENT, { build_id, type: 'failed', message: text, data: null }),
-          bind(ANNOUNCE_FAILED, { build_id }),
-          bind(DELETE_EMPTY_CHANNEL, { build_id }),
-        ],
-        db,
-      );
-      const sessions = rows(SESSIONS_TO_DISCARD).map(({ session_id }) => session_id);
-      await this.sessions.expire(sessions, db);
-      const keys = keysOfAttempts(build.game_id, build_id, build.attempts);
-      await this.unused.record(keys, db);
-      return { keys, sessions };
-    });
+    const failed = await this.database.transaction(
+      async (db) => {
+        await this.database.rows(LOCK_CHANNELS, { build_id }, db);
+        if (isAllowed && !(await isAllowed(db))) return undefined;
+        const build = await this.database.row(FAIL, { build_id, error: text }, db);
+        if (!build) return undefined;
+        const rows = await this.database.execute(
+          [
+            bind(SESSIONS_TO_DISCARD, { build_id }),
+            bind(ADD_EVENT, { build_id, type: 'failed', message: text, data: null }),
+            bind(ANNOUNCE_FAILED, { build_id }),
+            bind(DELETE_EMPTY_CHANNEL, { build_id }),
+          ],
+          db,
+        );
+        const sessions = rows(SESSIONS_TO_DISCARD).map(({ session_id }) => session_id);
+        await this.sessions.expire(sessions, db);
+        const keys = keysOfAttempts(build.game_id, build_id, build.attempts);
+        await this.unused.record(keys, db);
+        return { keys, sessions };
+      },
+      { concurrencyKey },
+    );
     if (!failed) return false;
     this.events.announced();
     for (const id of failed.sessions) await this.sessions.deleteExpired(id);

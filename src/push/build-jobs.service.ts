@@ -261,13 +261,17 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     const milliseconds = performance.now() - started;
     if (error instanceof BuildFileError) {
       this.metrics.ended('rejected', milliseconds);
-      await this.failures.fail(build_id, error.message, (db) => this.queue.hasLease(claim, db));
+      await this.failures.fail(build_id, error.message, {
+        isAllowed: (db) => this.queue.hasLease(claim, db),
+      });
       return;
     }
     this.log.warn(`Attempt ${attempt} to process build ${build_id} failed: ${error.message}`);
     this.metrics.ended(attempt >= MAX_BUILD_ATTEMPTS ? 'failed' : 'retried', milliseconds);
     if (attempt >= MAX_BUILD_ATTEMPTS)
-      await this.failures.fail(build_id, GIVEN_UP_MESSAGE, (db) => this.queue.hasLease(claim, db));
+      await this.failures.fail(build_id, GIVEN_UP_MESSAGE, {
+        isAllowed: (db) => this.queue.hasLease(claim, db),
+      });
     else await this.queue.release(claim, attempt * JOB_RETRY_MS, { isCounted: true });
   }
 

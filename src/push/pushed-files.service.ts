@@ -66,6 +66,7 @@ const CREATE_FILE = statement<{ id: number }>(
 const LOCK_PUSHED_BUILD = statement(
   'lock_pushed_build',
   'SELECT id FROM builds WHERE id = $build_id FOR NO KEY UPDATE',
+  'build $build_id',
 );
 
 const FINISH_FILE = statement(
@@ -134,11 +135,14 @@ export class PushedFilesService {
       const current = await this.withSession(known);
       if (current) return { file: current };
       const expired_session_id = known?.session_id ?? null;
-      const { session_id, created } = await this.database.transaction(async (db) => {
-        const { id: session_id } = await this.sessions.create(game_id, undefined, db);
-        const values = { build_id, type, session_id, expired_session_id };
-        return { session_id, created: await this.database.row(CREATE_FILE, values, db) };
-      });
+      const { session_id, created } = await this.database.transaction(
+        async (db) => {
+          const { id: session_id } = await this.sessions.create(game_id, undefined, db);
+          const values = { build_id, type, session_id, expired_session_id };
+          return { session_id, created: await this.database.row(CREATE_FILE, values, db) };
+        },
+        { concurrencyKey: `user ${credential.user_id}` },
+      );
       if (created) return { file: { id: created.id, session_id } };
       await this.sessions.discard(session_id);
       const other = await this.withSession(await this.database.row(FILE_SESSION, { build_id, type }));

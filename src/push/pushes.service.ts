@@ -81,6 +81,7 @@ const PUBLISH = statement<{ id: number }>(
   'publish_build',
   `UPDATE builds SET hidden = false, updated_at = CASE WHEN hidden THEN now() ELSE updated_at END
    WHERE id = $build_id AND state <> 'failed' RETURNING id`,
+  'build $build_id',
 );
 
 // Reads only the newest builds of each game, because a game can have many.
@@ -148,7 +149,7 @@ export class PushesService {
           const parent_build = parent_build_id === null ? undefined : { id: parent_build_id };
           return { build: { id, upload_id, ...(parent_build && { parent_build }) } };
         },
-        { manager },
+        { manager, concurrencyKey: `user ${credential.user_id}` },
       ),
     );
   }
@@ -173,7 +174,7 @@ export class PushesService {
     const { build_id, message } = request;
     await this.require(build_id, credential);
     await this.idempotency.storedAfter(key, request, async () => {
-      await this.failures.fail(build_id, message);
+      await this.failures.fail(build_id, message, { concurrencyKey: `user ${credential.user_id}` });
       return { success: true };
     });
   }

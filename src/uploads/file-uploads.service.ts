@@ -89,19 +89,17 @@ export class FileUploadsService {
     // Both calls check that the user can edit the game.
     if (replaces === null) await this.uploads.list(game_id, user_id);
     else await this.uploads.one(game_id, replaces, user_id);
-    const { id } = await this.sessions.create(game_id, file.size);
-    try {
-      await this.database.transaction(async (db) => {
+    return this.database.transaction(
+      async (db) => {
         if (!(await this.database.row(LOCK_EDITED_GAME, { game_id, user_id }, db))) throw invalidGame();
+        const { id } = await this.sessions.create(game_id, file.size, db);
         await this.quota.requireSpace(game_id, file.size, db);
         const created_at = this.now as unknown as string;
         await db.insert(FileUpload, { ...file, id, created_at });
-      });
-    } catch (error) {
-      await this.sessions.discard(id);
-      throw error;
-    }
-    return { id, path: this.sessionPath(id) };
+        return { id, path: this.sessionPath(id) };
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
   }
 
   /** Stores the complete file in the background; `status` tells when it is listed. Can be repeated. */

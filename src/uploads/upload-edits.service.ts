@@ -114,10 +114,13 @@ export class UploadEditsService {
     { user_id }: Editor,
     work: (db: EntityManager) => Promise<Result>,
   ): Promise<Result> {
-    return this.database.transaction(async (db) => {
-      if (!(await this.database.row(LOCK_EDITED_GAME, { game_id, user_id }, db))) throw invalidGame();
-      return work(db);
-    });
+    return this.database.transaction(
+      async (db) => {
+        if (!(await this.database.row(LOCK_EDITED_GAME, { game_id, user_id }, db))) throw invalidGame();
+        return work(db);
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
   }
 
   private async find(db: EntityManager, game_id: number, upload_id: number): Promise<Upload> {

@@ -45,7 +45,9 @@ export class OwnAccountService {
   /** Returns false if another account has the username. */
   async rename(user_id: number, names: Pick<User, 'username' | 'display_name'>): Promise<boolean> {
     try {
-      await this.database.transaction((db) => db.update(User, { id: user_id }, names));
+      await this.database.transaction((db) => db.update(User, { id: user_id }, names), {
+        concurrencyKey: `user ${user_id}`,
+      });
       return true;
     } catch (error) {
       const constraint = violatedConstraint(error);
@@ -56,10 +58,13 @@ export class OwnAccountService {
 
   /** Ends other sessions and all links. `session`: the token of the current one. */
   async changePassword(user_id: number, password_hash: string, session: string): Promise<void> {
-    await this.database.transaction(async (db) => {
-      await lockSession(db, user_id, session);
-      await this.accounts.replacePassword(db, user_id, password_hash, session);
-    });
+    await this.database.transaction(
+      async (db) => {
+        await lockSession(db, user_id, session);
+        await this.accounts.replacePassword(db, user_id, password_hash, session);
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
   }
 
   /**
@@ -69,34 +74,43 @@ export class OwnAccountService {
    */
   async addAddress(user_id: number, address: string): Promise<boolean> {
     const email = lowerAscii(address);
-    const isAdded = await this.database.transaction(async (db) => {
-      await lockUser(db, user_id);
-      if (await db.existsBy(UserEmail, { user_id, email })) return true;
-      if ((await db.countBy(UserEmail, { user_id })) >= MAX_EMAIL_ADDRESSES) return false;
-      await db.insert(UserEmail, { user_id, email });
-      return true;
-    });
+    const isAdded = await this.database.transaction(
+      async (db) => {
+        await lockUser(db, user_id);
+        if (await db.existsBy(UserEmail, { user_id, email })) return true;
+        if ((await db.countBy(UserEmail, { user_id })) >= MAX_EMAIL_ADDRESSES) return false;
+        await db.insert(UserEmail, { user_id, email });
+        return true;
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
     if (isAdded) this.requests.verification(user_id, email);
     return isAdded;
   }
 
   /** Returns false if the user doesn't have the email address. */
   async removeAddress(user_id: number, email: string): Promise<boolean> {
-    return this.database.transaction(async (db) => {
-      await lockUser(db, user_id);
-      const { affected } = await db.delete(UserEmail, { user_id, email });
-      return affected === 1;
-    });
+    return this.database.transaction(
+      async (db) => {
+        await lockUser(db, user_id);
+        const { affected } = await db.delete(UserEmail, { user_id, email });
+        return affected === 1;
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
   }
 
   /** Returns false if the user has not verified the email address. */
   async makePrimary(user_id: number, email: string): Promise<boolean> {
-    return this.database.transaction(async (db) => {
-      await lockUser(db, user_id);
-      if (!(await db.existsBy(UserEmail, { user_id, email, verified: true }))) return false;
-      await db.update(UserEmail, { user_id, is_primary: true }, { is_primary: false });
-      await db.update(UserEmail, { user_id, email }, { is_primary: true });
-      return true;
-    });
+    return this.database.transaction(
+      async (db) => {
+        await lockUser(db, user_id);
+        if (!(await db.existsBy(UserEmail, { user_id, email, verified: true }))) return false;
+        await db.update(UserEmail, { user_id, is_primary: true }, { is_primary: false });
+        await db.update(UserEmail, { user_id, email }, { is_primary: true });
+        return true;
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
   }
 }

@@ -17,7 +17,7 @@ import {
   user,
   isAccepted,
 } from '../support/oauth';
-import { holdLocks, untilBlocked } from '../support/locks';
+import { holdLocks, untilBlocked, writeWhileLocked } from '../support/locks';
 import { type Actor } from '../support/actor';
 import { openApp, theApp } from '../support/app';
 import { send } from '../support/http';
@@ -456,5 +456,12 @@ describe('the device grant', () => {
       device_code,
     });
     expect((body as Tokens).key.user_id).toBe(user.id);
+  });
+
+  test('polls for one code that wait for a lock delay no write of another user', async () => {
+    const client = await application();
+    const { device_code } = await client.device();
+    const lock = `SELECT FROM oauth_device_requests WHERE client_id = '${client.id}' FOR UPDATE`;
+    expect(await writeWhileLocked(lock, () => client.poll(device_code))).toBe(200);
   });
 });

@@ -8,6 +8,7 @@ import {
   isAccepted,
   OauthClient,
 } from '../support/oauth';
+import { writeWhileLocked } from '../support/locks';
 import { openConnections } from '../support/pool';
 import { theApp } from '../support/app';
 import { sql } from '../support/sql';
@@ -52,6 +53,13 @@ describe('grant_type=refresh_token', () => {
     expect(await client.refresh(first.refresh_token)).toMatchObject(oauthError('invalid_grant'));
     for (const { access_token } of [first, second, third]) expect(await isAccepted(access_token)).toBe(false);
     expect(await client.refresh(third.refresh_token)).toMatchObject(oauthError('invalid_grant'));
+  });
+
+  test('requests for one grant that wait for a lock delay no write of another user', async () => {
+    const client = await application();
+    const { refresh_token } = await client.tokensFor();
+    const lock = `SELECT FROM oauth_grants WHERE client_id = '${client.id}' FOR UPDATE`;
+    expect(await writeWhileLocked(lock, () => client.refresh(refresh_token))).toBe(200);
   });
 
   test('RFC 9700 4.14.2: keeps other families of the same user', async () => {

@@ -6,12 +6,18 @@ import { BuildJobs } from '../../src/push/build-jobs.service';
 import { EMPTY_CONTAINER } from '../../src/wharf/pwr/container';
 import { writeSignature } from '../../src/wharf/pwr/signature';
 import { Settings } from '../../src/platform/config/settings';
+import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
+import { ApplicationsService } from '../../src/auth/oauth/applications.service';
+import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
+import { OwnAccountService } from '../../src/users/own-account.service';
+import { FileUploadsService } from '../../src/uploads/file-uploads.service';
 import { BuildFolders } from '../../src/uploads/build-folders';
 import { UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
 import { metric } from '../support/metric';
 import { chunked, encodePatch, joined, type Operation } from '../support/pushed-builds';
 import { baseUrl, theApp, theClock } from '../support/app';
 import { useFiles } from '../support/files';
+import { writeWhileLocked } from '../support/locks';
 import { failure, ok } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
@@ -306,5 +312,94 @@ describe('hostile files fail with a message, and nothing is stored', () => {
     expect(
       await sql('SELECT file_key FROM build_files WHERE build_id = $1 AND file_key IS NOT NULL', [id]),
     ).toEqual([]);
+  });
+});
+
+describe('requests of one user that wait for a lock delay no write of another user', () => {
+  const lockGame = (game: { id: number }) => `SELECT FROM games WHERE id = ${game.id} FOR UPDATE`;
+  const lockUser = ({ id }: { id: number }) => `SELECT FROM users WHERE id = ${id} FOR UPDATE`;
+  const lockFiles = ({ id }: { id: number }) => `SELECT pg_advisory_xact_lock(7305811, hashint8(${id}))`;
+
+  async function newBuild() {
+    const { owner, game, target } = await newTool();
+    const { body } = await owner.post('/wharf/builds', { target, channel: 'linux' });
+    return { owner, game, target, build_id: (body as { build: { id: number } }).build.id };
+  }
+
+  test('new builds', async () => {
+    const { owner, game, target } = await newTool();
+    const create = () => owner.post('/wharf/builds', { target, channel: 'linux' });
+    expect(await writeWhileLocked(lockGame(game), create)).toBe(200);
+  });
+
+  test('failed builds', async () => {
+    const { owner, game, build_id } = await newBuild();
+    const fail = () => owner.post(`/wharf/builds/${build_id}/failures`, { message: 'x' });
+    expect(await writeWhileLocked(lockGame(game), fail)).toBe(200);
+  });
+
+  test('published builds', async () => {
+    const { owner, build_id } = await newBuild();
+    const publish = () => owner.post(`/wharf/builds/${build_id}/publish`);
+    const lock = `SELECT FROM builds WHERE id = ${build_id} FOR UPDATE`;
+    expect(await writeWhileLocked(lock, publish)).toBe(200);
+  });
+
+  test('files of builds', async () => {
+    const { owner, build_id } = await newBuild();
+    const create = () => owner.post(`/wharf/builds/${build_id}/files`, { type: 'patch' });
+    expect(await writeWhileLocked(lockFiles(owner), create)).toBe(200);
+  });
+
+  test('uploaded files', async () => {
+    const { owner, game } = await newTool();
+    const file = {
+      game_id: game.id,
+      filename: 'a.zip',
+      size: 1,
+      display_name: null,
+      traits: [],
+      hidden: false,
+      replaces: null,
+      channel_name: null,
+      user_version: null,
+    };
+    const start = () => theApp().get(FileUploadsService).start(file, { user_id: owner.id, request_id: '' });
+    expect(await writeWhileLocked(lockFiles(owner), start)).toBe(200);
+  });
+
+  test('deleted games', async () => {
+    const { owner, game } = await newTool();
+    const remove = () => owner.post(`/games/${game.id}/delete`);
+    expect(await writeWhileLocked(lockGame(game), remove)).toBe(200);
+  });
+
+  test('API keys', async () => {
+    const owner = await make.user();
+    const create = () => theApp().get(ApiKeysService).createOwn(owner.id, {});
+    expect(await writeWhileLocked(lockUser(owner), create)).toBe(200);
+  });
+
+  test('apps', async () => {
+    const owner = await make.user();
+    const app = { name: 'x', redirect_uris: [], scopes: ['profile:me'], implicit_allowed: false };
+    const create = () =>
+      theApp()
+        .get(ApplicationsService)
+        .create(owner.id, { ...app, may_start_games: false });
+    expect(await writeWhileLocked(lockUser(owner), create)).toBe(200);
+  });
+
+  test('webhooks', async () => {
+    const owner = await make.user();
+    const webhook = { url: 'https://example.com/', events: ['build.failed'], game_id: 0, user_id: owner.id };
+    const add = () => theApp().get(WebhooksService).add(webhook);
+    expect(await writeWhileLocked(lockUser(owner), add)).toBe(200);
+  });
+
+  test('email addresses', async () => {
+    const owner = await make.user();
+    const remove = () => theApp().get(OwnAccountService).removeAddress(owner.id, 'x@example.com');
+    expect(await writeWhileLocked(lockUser(owner), remove)).toBe(200);
   });
 });

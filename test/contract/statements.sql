@@ -2958,7 +2958,7 @@ SELECT b.game_id, f.*
 -- parameters: size, file_id
 UPDATE build_files SET state = 'uploaded', size = $1, updated_at = now() WHERE id = $2 AND state = 'created';
 
--- lock_pushed_build: src/push/pushed-files.service.ts
+-- lock_pushed_build: src/push/pushed-files.service.ts, concurrency key: build $1
 -- parameters: build_id
 SELECT id FROM builds WHERE id = $1 FOR NO KEY UPDATE;
 
@@ -3008,7 +3008,7 @@ SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id 
      ORDER BY o.id DESC LIMIT $4::bigint + $5::bigint) b
    ORDER BY b.id DESC OFFSET $4 LIMIT $5;
 
--- publish_build: src/push/pushes.service.ts
+-- publish_build: src/push/pushes.service.ts, concurrency key: build $1
 -- parameters: build_id
 UPDATE builds SET hidden = false, updated_at = CASE WHEN hidden THEN now() ELSE updated_at END
    WHERE id = $1 AND state <> 'failed' RETURNING id;

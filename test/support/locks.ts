@@ -1,5 +1,7 @@
 import { Client } from 'pg';
-import { databaseUrl } from './app';
+import { Database } from '../../src/platform/database/database';
+import { databaseUrl, theApp } from './app';
+import { make } from './make';
 import { sql } from './sql';
 import { until } from './time';
 
@@ -25,3 +27,16 @@ export const blocked = () =>
 
 /** Waits until this many transactions are blocked. */
 export const untilBlocked = (count = 1) => until(async () => (await blocked()).length >= count);
+
+/** Sends ten requests that wait for the locks, and returns the status of another user's write meanwhile. */
+export async function writeWhileLocked(locks: string, request: () => Promise<unknown>): Promise<number> {
+  const other = await make.user();
+  const { release } = await holdLocks(locks);
+  const requests = Array.from({ length: 10 }, request);
+  // Those that don't wait for the lock wait for their turn.
+  await until(() => theApp().get(Database).connections.waiting >= 2);
+  const { status } = await other.post('/collections');
+  await release();
+  await Promise.allSettled(requests);
+  return status;
+}

@@ -92,11 +92,14 @@ export class IdentitiesService {
     session: string,
   ): Promise<Connection> {
     try {
-      return await this.database.transaction(async (db) => {
-        await lockSession(db, user_id, session);
-        if ((await db.countBy(Identity, { user_id })) >= MAX_IDENTITIES) return { problem: 'too many' };
-        return { id: await insert(db, user_id, account) };
-      });
+      return await this.database.transaction(
+        async (db) => {
+          await lockSession(db, user_id, session);
+          if ((await db.countBy(Identity, { user_id })) >= MAX_IDENTITIES) return { problem: 'too many' };
+          return { id: await insert(db, user_id, account) };
+        },
+        { concurrencyKey: `user ${user_id}` },
+      );
     } catch (error) {
       if (violatedConstraint(error) === 'identities_issuer_subject_key') return { problem: 'taken' };
       throw error;
@@ -105,17 +108,20 @@ export class IdentitiesService {
 
   /** Returns false if there is no such identity, or nothing else signs in the user. */
   disconnect(user_id: number, id: number): Promise<boolean> {
-    return this.database.transaction(async (db) => {
-      // Two concurrent requests must not remove the last two identities.
-      await lockUser(db, user_id);
-      const values = {
-        user_id,
-        identity_id: id,
-        oidc_only: this.settings.OIDC_ONLY,
-        issuers: this.provider.issuers,
-      };
-      return (await this.database.row(DISCONNECT, values, db)) !== undefined;
-    });
+    return this.database.transaction(
+      async (db) => {
+        // Two concurrent requests must not remove the last two identities.
+        await lockUser(db, user_id);
+        const values = {
+          user_id,
+          identity_id: id,
+          oidc_only: this.settings.OIDC_ONLY,
+          issuers: this.provider.issuers,
+        };
+        return (await this.database.row(DISCONNECT, values, db)) !== undefined;
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
   }
 
   /** Creates an account for an email address that the provider verified, and that no account has verified. */

@@ -71,11 +71,14 @@ export class ApiKeysService {
 
   /** Returns undefined if the user has MAX_API_KEYS keys. */
   createOwn(user_id: number, key: NewKey): Promise<NewApiKey | undefined> {
-    return this.database.transaction(async (db) => {
-      await lockUser(db, user_id);
-      const live = db.createQueryBuilder(ApiKey, 'k').where(own(user_id)).andWhere(isLive('k'));
-      return (await live.getCount()) < MAX_API_KEYS ? this.createIn(db, user_id, key) : undefined;
-    });
+    return this.database.transaction(
+      async (db) => {
+        await lockUser(db, user_id);
+        const live = db.createQueryBuilder(ApiKey, 'k').where(own(user_id)).andWhere(isLive('k'));
+        return (await live.getCount()) < MAX_API_KEYS ? this.createIn(db, user_id, key) : undefined;
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
   }
 
   /**

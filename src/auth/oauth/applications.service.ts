@@ -57,13 +57,16 @@ export class ApplicationsService {
 
   /** Returns the new client ID, or undefined if the user already has MAX_APPLICATIONS. */
   create(user_id: number, fields: ApplicationFields): Promise<string | undefined> {
-    return this.database.transaction(async (db) => {
-      await lockUser(db, user_id);
-      if ((await db.countBy(OauthApplication, { user_id })) >= MAX_APPLICATIONS) return undefined;
-      const client_id = randomBytes(16).toString('hex');
-      await db.insert(OauthApplication, { client_id, user_id, ...fields });
-      return client_id;
-    });
+    return this.database.transaction(
+      async (db) => {
+        await lockUser(db, user_id);
+        if ((await db.countBy(OauthApplication, { user_id })) >= MAX_APPLICATIONS) return undefined;
+        const client_id = randomBytes(16).toString('hex');
+        await db.insert(OauthApplication, { client_id, user_id, ...fields });
+        return client_id;
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
   }
 
   async update(user_id: number, client_id: string, fields: ApplicationFields): Promise<boolean> {
@@ -71,15 +74,18 @@ export class ApplicationsService {
   }
 
   async delete(user_id: number, client_id: string): Promise<boolean> {
-    const revoked = await this.database.transaction(async (db) => {
-      const lock = { mode: 'pessimistic_write' } as const;
-      if (!(await db.findOne(OauthApplication, { where: { user_id, client_id }, lock }))) return undefined;
-      // Issuing a token locks the grant first, so no token can be issued from here on.
-      await this.database.rows(LOCK_GRANTS, { client_id }, db);
-      const keys = await this.keys.revokeIn(db, { grant_id: grantsTo(client_id) });
-      await db.delete(OauthApplication, { client_id });
-      return keys;
-    });
+    const revoked = await this.database.transaction(
+      async (db) => {
+        const lock = { mode: 'pessimistic_write' } as const;
+        if (!(await db.findOne(OauthApplication, { where: { user_id, client_id }, lock }))) return undefined;
+        // Issuing a token locks the grant first, so no token can be issued from here on.
+        await this.database.rows(LOCK_GRANTS, { client_id }, db);
+        const keys = await this.keys.revokeIn(db, { grant_id: grantsTo(client_id) });
+        await db.delete(OauthApplication, { client_id });
+        return keys;
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
     if (revoked) this.keys.forget(revoked);
     return revoked !== undefined;
   }

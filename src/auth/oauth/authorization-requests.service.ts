@@ -84,30 +84,34 @@ export class AuthorizationRequests {
     consent: Omit<Consent, 'scopes'>,
   ): Promise<AuthorizationResult> {
     const { application, scopes } = request;
-    const result = await this.create(request, (db) =>
+    const result = await this.create(request, user_id, (db) =>
       this.grants.add(db, user_id, application.client_id, { scopes, ...consent }),
     );
     return result!;
   }
 
   /** Uses an earlier consent, which includes the request. Returns undefined if the user has revoked it since. */
-  reuse(request: AuthorizationRequest, { id }: Grant): Promise<AuthorizationResult | undefined> {
-    return this.create(request, (db) => this.grants.lock(db, id));
+  reuse(request: AuthorizationRequest, { id, user_id }: Grant): Promise<AuthorizationResult | undefined> {
+    return this.create(request, user_id, (db) => this.grants.lock(db, id));
   }
 
   private async create(
     { fields, scopes }: AuthorizationRequest,
+    user_id: number,
     lockGrant: (db: EntityManager) => Promise<Grant | null>,
   ): Promise<AuthorizationResult | undefined> {
     const kind = fields.response_type as 'token' | 'code';
-    const created = await this.database.transaction(async (db) => {
-      const grant = await lockGrant(db);
-      if (!grant) return undefined;
-      if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
-      const { redirect_uri, code_challenge } = fields;
-      const code = await this.codes.create(db, grant, { scopes, redirect_uri, code_challenge });
-      return { text: code, replaced: [] };
-    });
+    const created = await this.database.transaction(
+      async (db) => {
+        const grant = await lockGrant(db);
+        if (!grant) return undefined;
+        if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
+        const { redirect_uri, code_challenge } = fields;
+        const code = await this.codes.create(db, grant, { scopes, redirect_uri, code_challenge });
+        return { text: code, replaced: [] };
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
     if (!created) return undefined;
     this.keys.forget(created.replaced);
     return { kind, text: created.text };

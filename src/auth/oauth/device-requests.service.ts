@@ -98,17 +98,20 @@ export class DeviceRequestsService {
   }
 
   approve(user_id: number, user_code: string, may_start_games: boolean) {
-    return this.database.transaction(async (db) => {
-      await this.database.rows(LOCK_APPLICATION, { user_code }, db);
-      const lock = { mode: 'pessimistic_write' } as const;
-      const request = await db.findOne(OauthDeviceRequest, { where: pending(user_code), lock });
-      if (!request) return undefined;
-      const { client_id, scopes, device_code_hash } = request;
-      const consent = { scopes, may_start_games, implicit_allowed: false };
-      const grant = await this.grants.add(db, user_id, client_id, consent);
-      await db.update(OauthDeviceRequest, { device_code_hash }, { grant_id: grant.id });
-      return { client_id, scopes };
-    });
+    return this.database.transaction(
+      async (db) => {
+        await this.database.rows(LOCK_APPLICATION, { user_code }, db);
+        const lock = { mode: 'pessimistic_write' } as const;
+        const request = await db.findOne(OauthDeviceRequest, { where: pending(user_code), lock });
+        if (!request) return undefined;
+        const { client_id, scopes, device_code_hash } = request;
+        const consent = { scopes, may_start_games, implicit_allowed: false };
+        const grant = await this.grants.add(db, user_id, client_id, consent);
+        await db.update(OauthDeviceRequest, { device_code_hash }, { grant_id: grant.id });
+        return { client_id, scopes };
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
   }
 
   async deny(user_code: string): Promise<boolean> {
@@ -117,27 +120,30 @@ export class DeviceRequestsService {
 
   /** Returns the user's decision. A device that polls too fast gets a longer interval. */
   poll(client_id: string, device_code: string): Promise<Poll> {
-    return this.database.transaction(async (db) => {
-      const device_code_hash = sha256(device_code);
-      await this.database.rows(LOCK_GRANT, { device_code_hash }, db);
-      const row = await this.database.row(POLL_REQUEST, { device_code_hash, client_id }, db);
-      if (!row) throw invalidGrant();
-      if (row.denied) return { status: 'denied' };
-      if (row.expired) return { status: 'expired' };
-      if (row.grant_id !== null) {
-        const code = codeFor(device_code);
-        const { scopes, code_challenge } = row;
-        const request = { scopes, code_challenge: code_challenge ?? undefined };
-        const unused = await this.codes.store(db, row.grant_id, code, request);
-        return unused ? { status: 'approved', code, code_challenge } : { status: 'expired' };
-      }
-      const interval = row.too_fast
-        ? Math.min(row.interval_seconds + INTERVAL_SECONDS, MAX_INTERVAL_SECONDS)
-        : row.interval_seconds;
-      const polled = { polled_at: () => 'clock_timestamp()', interval_seconds: interval };
-      await db.update(OauthDeviceRequest, { device_code_hash }, polled);
-      return { status: row.too_fast ? 'slow_down' : 'pending', interval };
-    });
+    const device_code_hash = sha256(device_code);
+    return this.database.transaction(
+      async (db) => {
+        await this.database.rows(LOCK_GRANT, { device_code_hash }, db);
+        const row = await this.database.row(POLL_REQUEST, { device_code_hash, client_id }, db);
+        if (!row) throw invalidGrant();
+        if (row.denied) return { status: 'denied' };
+        if (row.expired) return { status: 'expired' };
+        if (row.grant_id !== null) {
+          const code = codeFor(device_code);
+          const { scopes, code_challenge } = row;
+          const request = { scopes, code_challenge: code_challenge ?? undefined };
+          const unused = await this.codes.store(db, row.grant_id, code, request);
+          return unused ? { status: 'approved', code, code_challenge } : { status: 'expired' };
+        }
+        const interval = row.too_fast
+          ? Math.min(row.interval_seconds + INTERVAL_SECONDS, MAX_INTERVAL_SECONDS)
+          : row.interval_seconds;
+        const polled = { polled_at: () => 'clock_timestamp()', interval_seconds: interval };
+        await db.update(OauthDeviceRequest, { device_code_hash }, polled);
+        return { status: row.too_fast ? 'slow_down' : 'pending', interval };
+      },
+      { concurrencyKey: `device code ${device_code_hash.toString('hex')}` },
+    );
   }
 }
 

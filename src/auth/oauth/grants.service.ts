@@ -80,14 +80,17 @@ export class GrantsService {
   }
 
   async revoke(user_id: number, id: number): Promise<Grant | undefined> {
-    const revoked = await this.database.transaction(async (db) => {
-      const grant = await this.lock(db, id);
-      if (grant?.user_id !== user_id) return undefined;
-      await db.update(OauthGrant, { id }, { revoked_at: () => 'now()' });
-      const keys = await this.keys.revokeIn(db, { grant_id: id });
-      await db.delete(OauthRefreshToken, { grant_id: id });
-      return { grant, keys };
-    });
+    const revoked = await this.database.transaction(
+      async (db) => {
+        const grant = await this.lock(db, id);
+        if (grant?.user_id !== user_id) return undefined;
+        await db.update(OauthGrant, { id }, { revoked_at: () => 'now()' });
+        const keys = await this.keys.revokeIn(db, { grant_id: id });
+        await db.delete(OauthRefreshToken, { grant_id: id });
+        return { grant, keys };
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
     if (revoked) this.keys.forget(revoked.keys);
     return revoked?.grant;
   }

@@ -82,7 +82,7 @@ export class OauthTokensService {
     const found = await this.codes.find(client_id, code, proof);
     if (!found) throw invalidGrant();
     const { grant_id, family_id, used_at, scopes } = found;
-    return this.issueTokens(async (db) => {
+    return this.issueTokens(grant_id, async (db) => {
       const grant = await this.grants.lock(db, grant_id);
       if (!grant) throw invalidGrant();
       if (used_at !== null) return { revoked: await this.revokeFamily(db, found) };
@@ -139,7 +139,7 @@ export class OauthTokensService {
   async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensResponse> {
     const family = await this.findFamily(token, client_id);
     if (!family) throw invalidGrant();
-    return this.issueTokens(async (db) => {
+    return this.issueTokens(family.grant_id, async (db) => {
       const grant = await this.grants.lock(db, family.grant_id);
       const row = grant && (await this.refreshToken(db, token));
       if (!grant || row?.expired) throw invalidGrant();
@@ -154,17 +154,23 @@ export class OauthTokensService {
    */
   async revoke(client_id: string, token: string): Promise<void> {
     const family = await this.findFamily(token, client_id);
-    const revoked = await this.database.transaction(async (db) => {
-      if (!family)
-        return this.keys.revokeIn(db, { ...this.keys.withText(token), grant_id: grantsTo(client_id) });
-      return (await this.grants.lock(db, family.grant_id)) ? this.revokeFamily(db, family) : [];
-    });
+    const revoked = await this.database.transaction(
+      async (db) => {
+        if (!family)
+          return this.keys.revokeIn(db, { ...this.keys.withText(token), grant_id: grantsTo(client_id) });
+        return (await this.grants.lock(db, family.grant_id)) ? this.revokeFamily(db, family) : [];
+      },
+      { concurrencyKey: family ? `grant ${family.grant_id}` : undefined },
+    );
     this.keys.forget(revoked);
   }
 
   /** Returns the tokens that the transaction issues. A revocation is committed, but fails the request. */
-  private async issueTokens(work: (db: EntityManager) => Promise<Outcome>): Promise<TokensResponse> {
-    const outcome = await this.database.transaction(work);
+  private async issueTokens(
+    grant_id: number,
+    work: (db: EntityManager) => Promise<Outcome>,
+  ): Promise<TokensResponse> {
+    const outcome = await this.database.transaction(work, { concurrencyKey: `grant ${grant_id}` });
     if (!('revoked' in outcome)) return outcome;
     this.keys.forget(outcome.revoked);
     throw invalidGrant();

@@ -178,7 +178,7 @@ export class GameEditsService {
       return { success: true };
     };
     const deleted = await this.once(key, { game_id }, (manager) =>
-      this.database.transaction(remove, { manager }),
+      this.database.transaction(remove, { manager, concurrencyKey: `user ${editor.user_id}` }),
     );
     this.unused.wake();
     this.record(deleted, 'game.deleted', editor, game_id);

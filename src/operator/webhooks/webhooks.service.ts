@@ -86,22 +86,25 @@ export class WebhooksService {
     const url = this.parseUrl(text, user_id);
     const { secret, sealed } = this.newSecret(url.href);
     const max = user_id === null ? MAX_WEBHOOKS : MAX_USER_WEBHOOKS;
-    const id = await this.database.transaction(async (db) => {
-      if (user_id === null) await this.database.rows(LOCK_WEBHOOKS, {}, db);
-      else await lockUser(db, user_id);
-      if ((await db.countBy(Webhook, { user_id: user_id ?? IsNull() })) >= max)
-        throw new OperatorError(
-          `There are already ${max} webhooks, which is the limit. Delete one that is no longer used.`,
-        );
-      const { raw } = await db
-        .createQueryBuilder()
-        .insert()
-        .into(Webhook)
-        .values({ url: url.href, events, game_id, user_id, secret: sealed })
-        .returning('id')
-        .execute();
-      return (raw as { id: number }[])[0]!.id;
-    });
+    const id = await this.database.transaction(
+      async (db) => {
+        if (user_id === null) await this.database.rows(LOCK_WEBHOOKS, {}, db);
+        else await lockUser(db, user_id);
+        if ((await db.countBy(Webhook, { user_id: user_id ?? IsNull() })) >= max)
+          throw new OperatorError(
+            `There are already ${max} webhooks, which is the limit. Delete one that is no longer used.`,
+          );
+        const { raw } = await db
+          .createQueryBuilder()
+          .insert()
+          .into(Webhook)
+          .values({ url: url.href, events, game_id, user_id, secret: sealed })
+          .returning('id')
+          .execute();
+        return (raw as { id: number }[])[0]!.id;
+      },
+      { concurrencyKey: `user ${user_id}` },
+    );
     this.audit.record({ event: 'webhook.created', ...by, webhook_id: id, host: url.host });
     return { id, secret };
   }
