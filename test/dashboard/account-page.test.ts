@@ -349,7 +349,12 @@ describe('erasure', () => {
       { username: user.username },
     ]);
     await browser.submit(PATH);
-    expect(browser.words).toContain('Your account was erased');
+    expect(browser.page.status).toBe(303);
+    // The page stays the same when it is reloaded.
+    for (const path of [browser.page.location!, browser.page.location!]) {
+      await browser.get(path);
+      expect(browser.words).toContain('Your account was erased');
+    }
     expect(await sql('SELECT username, password_hash FROM users WHERE id = $1', [user.id])).toEqual([
       { username: `erased-${user.id}`, password_hash: null },
     ]);

@@ -204,6 +204,8 @@ async function preparePages(seller: Actor): Promise<Record<string, string[]>> {
     '/sign-up': ['/sign-up'],
     [`${SETTINGS}/account`]: [`${SETTINGS}/account`],
     [`${SETTINGS}/account/erase`]: [`${SETTINGS}/account/erase`],
+    // Signed in, it redirects to the account.
+    [`${SETTINGS}/account/erased`]: [`${SETTINGS}/account/erased`],
     '/user/games': ['/user/games', '/user/games?page=9', '/user/games?search=nothing&sort=title'],
     '/user/games/bundles/:bundle_id': [`/user/games/bundles/${bundle.id}`, '/user/games/bundles/4000000'],
     '/user/games/downloads/:upload_id': ['/user/games/downloads/4000000'],

@@ -3,7 +3,7 @@ import { problemOfNewUsername } from '../../users/username';
 import { problemOfDisplayName } from '../../users/display-name';
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { SignedIn } from '../../auth/access/access';
+import { Public, SignedIn } from '../../auth/access/access';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { Audit, type AuditEvent } from '../../audit/audit';
@@ -24,13 +24,14 @@ import { IdentityProvider } from '../../auth/identities/identity-provider';
 import type { Identities } from '../settings/identities.page';
 import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';
-import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
+import { CurrentVisitor, type SignedInVisitor, type Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
 import { ConfirmationService } from '../sign-in/confirmation.service';
 import {
   ACCOUNT_PATH,
   accountPage,
   type AccountView,
+  ERASED_PATH,
   eraseForGoodPage,
   erasedPage,
   erasePage,
@@ -180,12 +181,20 @@ export class AccountController {
       const erased = await this.erasure.erase(await this.people.verified(user_id));
       this.events.record('user.erased', visitor.by, { counts: withoutZeros(erased), user_id });
       await this.visitors.signOut(visitor, res);
-      return erasedPage(this.settings.STORE_NAME);
+      return seeOther(ERASED_PATH);
     }
     const failure = await this.confirm(form, visitor, req);
     if (failure) return erasePage(visitor, await this.confirmation.needed(visitor), failure.problem, failure);
     const next = String(this.clock.now() + STEP_MS);
     return eraseForGoodPage(visitor, next, visitor.createSignature(`erase until ${next}`));
+  }
+
+  /** A page of its own, because a reload would send the form again, without a session. */
+  @Get('erased')
+  @Public()
+  erased(@CurrentVisitor() visitor: Visitor) {
+    this.requireErasure();
+    return visitor.user ? seeOther(ACCOUNT_PATH) : erasedPage(this.settings.STORE_NAME);
   }
 
   private async confirm(form: Form, visitor: SignedInVisitor, req: Request): Promise<FormResult | undefined> {

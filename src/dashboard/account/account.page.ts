@@ -10,6 +10,7 @@ import { newPasswordField } from './link.page';
 import { type Identities, identityList } from '../settings/identities.page';
 
 export const ACCOUNT_PATH = '/user/settings/account';
+export const ERASED_PATH = `${ACCOUNT_PATH}/erased`;
 
 export interface AccountView {
   account: OwnAccount;
