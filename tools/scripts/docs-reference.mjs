@@ -164,7 +164,7 @@ These routes require something else. Permissions that begin with \`operator\` ar
 
 ${table(['route', 'requires'], ...others.map(([method, path, access]) => [code(`${method} ${path}`), access]))}
 
-\`POST /docs/key\` and the [account pages](accounts.md) below \`/user/\` require a signed-in user, except \`/user/oauth\`, which shows the sign-in page itself. \`gamewharf scopes\` lists them.
+\`POST /docs/key\` and the [account pages](accounts.md) below \`/user/\` require a signed-in user, except \`/user/oauth\`, which shows the sign-in page itself, and the page after an erasure. \`gamewharf scopes\` lists them.
 
 These routes are public: ${listed('public')}.
 `;

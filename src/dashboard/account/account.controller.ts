@@ -189,7 +189,7 @@ export class AccountController {
     return eraseForGoodPage(visitor, next, visitor.createSignature(`erase until ${next}`));
   }
 
-  /** A page of its own, because a reload would send the form again, without a session. */
+  /** Has its own URL, because a reload of the form's response would send the form again, without a session. */
   @Get('erased')
   @Public()
   erased(@CurrentVisitor() visitor: Visitor) {
