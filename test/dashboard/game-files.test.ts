@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Audit } from '../../src/audit/audit';
+import { OperatorError } from '../../src/platform/errors/operator-error';
 import { FileUploadJobs } from '../../src/uploads/file-upload-jobs.service';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
 import { UnusedFiles } from '../../src/uploads/unused-files.service';
@@ -251,6 +252,16 @@ describe('upload', () => {
     await browser.submit(filesPath(`/uploads/${body.id}/complete`));
     await theApp().get(FileUploadJobs).waitForFiles();
     expect(await readUploads()).toHaveLength(1);
+  });
+
+  test('a part that a full disk rejects fails with 503, and can be sent again', async () => {
+    const { body } = await start('full.txt', 7);
+    const content = Buffer.from('content');
+    const full = new OperatorError("The files can't be written: ENOSPC.");
+    const writing = jest.spyOn(theApp().get(FileStorage), 'put').mockRejectedValue(full);
+    expect((await put(body.path, 'bytes 0-6/7', content)).status).toBe(503);
+    writing.mockRestore();
+    expect((await put(body.path, 'bytes 0-6/7', content)).status).toBe(200);
   });
 
   test('discarding deletes what was received', async () => {

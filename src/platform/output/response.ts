@@ -11,6 +11,7 @@ import { HttpException, StreamableFile } from '@nestjs/common';
 import type { Response } from 'express';
 import { classifyFault, isPoolExhausted, NotStarted } from '../database/sqlstates';
 import { ApiError, apiError, badRequest, serviceUnavailable } from '../errors/api-error';
+import { OperatorError } from '../errors/operator-error';
 import type { RequestLog } from '../observability/request-log';
 
 const TEXT_OF_STATUS: Record<number, string> = {
@@ -24,12 +25,13 @@ const TEXT_OF_STATUS: Record<number, string> = {
 };
 
 /**
- * The response for a thrown error: an ApiError, the status of an HTTP library's error, or the type of a database error.
+ * The response for a thrown error: an ApiError, the status of an HTTP library's error, or the type of a database error. A
+ * problem that the operator can solve, such as a full disk, is no bug, and a later retry may succeed.
  */
 export function apiErrorFor(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   const fault = classifyFault(error);
-  if (fault === 'unavailable') return serviceUnavailable();
+  if (fault === 'unavailable' || error instanceof OperatorError) return serviceUnavailable();
   if (fault === 'not unicode') return badRequest('text parameters must be valid Unicode');
   if (error instanceof HttpException) return ofException(error);
   const { status } = (error ?? {}) as { status?: unknown };

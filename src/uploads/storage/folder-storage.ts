@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { deriveKey } from '../../auth/accounts/encryption';
 import type { Clock } from '../../platform/config/clock';
+import { OperatorError } from '../../platform/errors/operator-error';
 import type { Settings } from '../../platform/config/settings';
 import { FileStorage, requireLength } from './file-storage';
 
@@ -21,7 +22,11 @@ export interface FoundFile {
   etag: string;
 }
 
+/** Codes of a full disk and of a folder without permission to write. */
+const NOT_WRITABLE = new Set<string | undefined>(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM']);
+
 /** A local folder, whose files the service serves itself under `/files/TOKEN/FILENAME`. */
+
 export class FolderStorage extends FileStorage {
   readonly folder: string;
   private readonly secret: Buffer;
@@ -69,7 +74,9 @@ export class FolderStorage extends FileStorage {
   override async put(key: string, _size: number, content: Readable, signal: AbortSignal): Promise<void> {
     const path = this.resolvePath(key);
     const temporary = temporaryFor(path);
-    await mkdir(dirname(path), { recursive: true });
+    await mkdir(dirname(path), { recursive: true }).catch((error: unknown) => {
+      throw this.problem(error);
+    });
     const target = createWriteStream(temporary);
     try {
       await pipeline(content, target, { signal });
@@ -80,7 +87,7 @@ export class FolderStorage extends FileStorage {
       // A stream that is destroyed while it opens its file creates the file afterward.
       await new Promise<void>((closed) => (target.closed ? closed() : target.once('close', closed)));
       await rm(temporary, { force: true });
-      throw error;
+      throw this.problem(error);
     }
   }
 
@@ -96,6 +103,13 @@ export class FolderStorage extends FileStorage {
     const path = this.resolvePath(key);
     await rm(path, { force: true });
     await rm(temporaryFor(path), { force: true });
+  }
+
+  private problem(error: unknown): unknown {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return NOT_WRITABLE.has(code)
+      ? new OperatorError(`The files in ${this.folder} can't be written: ${message}.`, { cause: error })
+      : error;
   }
 
   private resolvePath(key: string): string {
