@@ -64,7 +64,7 @@ async function compile() {
   options.module = { ...options.module, ignoreDynamic: true };
   rmSync(STAMP, { force: true });
   rmSync(MEMORY_OF_TSC, { force: true });
-  for (const file of staleFiles()) rmSync(file);
+  for (const file of staleFiles()) rmSync(file, { force: true });
   await Promise.all(
     [...outputs].map(async ([source, output]) => {
       mkdirSync(path.dirname(output), { recursive: true });
@@ -78,10 +78,14 @@ async function compile() {
   replace(STAMP, stamp);
 }
 
-/** Atomically, because another process may be reading the file. */
+/**
+ * Atomically, because another process may be reading the file. The temporary file is outside of the folders in which
+ * another process that compiles deletes stale files.
+ */
 function replace(file, text) {
-  writeFileSync(`${file}.${process.pid}`, text);
-  renameSync(`${file}.${process.pid}`, file);
+  const temporary = `${STAMP}.${process.pid}`;
+  writeFileSync(temporary, text);
+  renameSync(temporary, file);
 }
 
 /** Output of deleted source files. A deleted migration would still run. */
