@@ -26,7 +26,7 @@ const TEXT_OF_STATUS: Record<number, string> = {
 
 /**
  * The response for a thrown error: an ApiError, the status of an HTTP library's error, or the type of a database error. A
- * problem that the operator can solve, such as a full disk, is no bug, and a later retry may succeed.
+ * problem that the operator can solve, such as a full disk, isn't a bug, and a later retry may succeed.
  */
 export function apiErrorFor(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
