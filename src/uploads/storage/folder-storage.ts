@@ -26,7 +26,6 @@ export interface FoundFile {
 const NOT_WRITABLE = new Set<string | undefined>(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM']);
 
 /** A local folder, whose files the service serves itself under `/files/TOKEN/FILENAME`. */
-
 export class FolderStorage extends FileStorage {
   readonly folder: string;
   private readonly secret: Buffer;
