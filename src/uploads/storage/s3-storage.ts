@@ -156,6 +156,8 @@ export class S3Storage extends FileStorage {
       if (incoming.statusCode! >= 300) throw statusError(incoming, body);
       await sent;
     } catch (error) {
+      // Otherwise the rest of the body would still be sent.
+      outgoing.destroy();
       throw signal?.aborted ? error : this.problem(error);
     }
   }
