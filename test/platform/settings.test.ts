@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { problemsOfManifestScopes } from '../../src/auth/access/scopes';
 import { loadSettings } from '../../src/platform/config/load-settings';
 import { SETTING_NAMES } from '../../src/platform/config/settings';
@@ -176,6 +177,18 @@ test('rejects URLs of servers that cannot be parsed, without repeating a passwor
     'postgresql://store:p%40ss%231@[::1]:5432/store?sslmode=verify-full',
   ])
     expect(settingsProblems({ DATABASE_URL })).toEqual([]);
+});
+
+test('accepts a URL of a database with a user and a socket, but no host', () => {
+  const { DATABASE_URL } = loadSettings({
+    DATABASE_URL: 'postgres://store:p%40ss@/store?host=/run/postgresql',
+  });
+  expect(new Client(DATABASE_URL)).toMatchObject({
+    user: 'store',
+    password: 'p@ss',
+    host: '/run/postgresql',
+    database: 'store',
+  });
 });
 
 test('rejects URLs to which no path can be appended', () => {

@@ -51,6 +51,9 @@ export const IsServerUrl = (...schemes: string[]) =>
     `be a URL that starts with ${schemes.join(' or ')}, with special characters of the password percent-encoded`,
   );
 
+/** Adds the default host to a URL with only a user, such as one whose socket is a parameter; a `URL` requires one. */
+export const withHost = (url: string) => url.replace(/^(\w+:\/\/[^/?#]*@)(?=\/)/, '$1localhost');
+
 // An unencoded # begins a fragment, which would cut off the rest of the password and the host.
 function isParsable(text: string): boolean {
   try {

@@ -15,6 +15,7 @@ import {
   SplitAt,
   WholeNumber,
   wholeNumber,
+  withHost,
   withoutSlash,
   YesOrNo,
 } from './setting-rules';
@@ -34,6 +35,7 @@ export class Settings {
   HOST: string = '127.0.0.1';
 
   @IsOptional()
+  @Read(withHost)
   @IsServerUrl('postgresql://', 'postgres://')
   DATABASE_URL?: string = undefined;
 
