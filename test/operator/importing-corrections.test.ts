@@ -340,6 +340,16 @@ describe('deleted records', () => {
     await rotated.close();
   });
 
+  test('keeps an API key if the previous peppers contain the current one', async () => {
+    await importLines(user(1), apiKey);
+    const stored = await sql('SELECT id, key_hash FROM api_keys');
+    const repeated = await openApp({ API_KEY_PEPPER: PEPPER, API_KEY_PEPPER_PREVIOUS: PEPPER });
+    const again = Readable.from([Buffer.from(JSON.stringify(apiKey))]);
+    await repeated.get(ImportService).run(again, {});
+    expect(await sql('SELECT id, key_hash FROM api_keys')).toEqual(stored);
+    await repeated.close();
+  });
+
   test('deletes keys, apps, collections and builds', async () => {
     const onLinux = { ...build, channel_name: 'linux' };
     await importLines(user(1), game(1), onLinux, { ...onLinux, id: 2 }, apiKey, application);

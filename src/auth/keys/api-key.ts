@@ -39,8 +39,7 @@ export function keyHint(key: string): string {
 export const hashApiKey = (key: string, pepper: BinaryLike): Buffer =>
   createHmac('sha256', pepper).update(key).digest();
 
-/** The peppers of the store, the current one first. */
+/** The peppers of the store, the current one first. An operator may have listed it as a previous one too. */
 export const listPeppers = ({ API_KEY_PEPPER = '', API_KEY_PEPPER_PREVIOUS }: Settings): string[] => [
-  API_KEY_PEPPER,
-  ...API_KEY_PEPPER_PREVIOUS,
+  ...new Set([API_KEY_PEPPER, ...API_KEY_PEPPER_PREVIOUS]),
 ];
