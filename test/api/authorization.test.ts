@@ -273,6 +273,7 @@ const TABLE: Record<string, Row> = {
   'GET /sign-up': open('/sign-up'),
   'GET /user/settings/account': page('/user/settings/account'),
   'GET /user/settings/account/erase': page('/user/settings/account/erase'),
+  'GET /user/settings/account/erased': open('/user/settings/account/erased'),
   'GET /profile/collections': own(() => on('/profile/collections')),
   'GET /user/games': page('/user/games'),
   'GET /user/games/bundles/:bundle_id': page('/user/games/bundles/1'),
