@@ -703,7 +703,10 @@ describe('signing keys', () => {
     const next = 'another pepper, which came in after the first';
     const rotated = await replica({ API_KEY_PEPPER: next, API_KEY_PEPPER_PREVIOUS: PEPPER });
     expect(readKid(await issue(rotated, owner.id))).toBe(before!.kid);
-    await requirePepper(rotated);
+    await until(async () => {
+      const [stored] = await sql<{ private_key: Buffer }>('SELECT private_key FROM signing_keys');
+      return !stored!.private_key.equals(before!.private_key);
+    });
     await rotated.close();
     const alone = await replica({ API_KEY_PEPPER: next });
     await requirePepper(alone);

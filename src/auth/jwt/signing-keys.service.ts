@@ -263,7 +263,8 @@ export class SigningKeysService {
   }
 
   private unsealed({ kid, private_key }: Row): KeyObject {
-    const text = unseal(private_key, kid, this.peppers);
+    // During a rotation of the pepper, another process may still encrypt keys with the previous one.
+    const text = unseal(private_key, kid, this.peppers, (sealed) => void this.reseal(kid, sealed));
     if (!text)
       throw new OperatorError(
         `Signing key ${kid} is encrypted with a pepper that isn’t configured: add it to API_KEY_PEPPER_PREVIOUS, ` +
