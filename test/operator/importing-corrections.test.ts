@@ -14,7 +14,7 @@ import {
   expectedSales,
   sendSmall,
 } from '../support/importing';
-import { game, purchase, user, downloadKey, collection } from '../support/records';
+import { bundle, game, purchase, user, downloadKey, collection } from '../support/records';
 import { FaultyProxy } from '../support/proxy';
 import { Actor, anonymous } from '../support/actor';
 import { openApp, PEPPER, useStore } from '../support/app';
@@ -198,6 +198,31 @@ describe('partial records', () => {
     expect(await sql('SELECT redirect_uris, name FROM oauth_applications')).toEqual([
       { redirect_uris: application.redirect_uris, name: 'Friend' },
     ]);
+  });
+
+  test('a stored purchase of a bundle or of several games stays one', async () => {
+    const sale = { game_id: undefined, bundle_id: 1 };
+    await importLines(
+      user(1),
+      game(1),
+      game(2),
+      bundle(1, { game_ids: [2] }),
+      purchase(1, { game_id: [1, 2] }),
+      purchase(2, sale),
+      purchase(3, { game_id: [1] }),
+    );
+    const change = (id: number, fields: object) => ({
+      type: 'purchase',
+      id,
+      purchase_type: 'sub_product',
+      ...fields,
+    });
+    const problem = 'purchase_type must be bundle for a bundle or several games';
+    expect(await importErrors(change(1, {}), change(2, { amount: 1 }), change(3, {}))).toEqual([
+      `line 1: purchase 1: ${problem}`,
+      `line 2: purchase 2: ${problem}`,
+    ]);
+    await importLines(change(1, { game_id: 2 }), change(2, { bundle_id: null }), change(3, {}));
   });
 
   test('looks up a slug among the games of the stored owner', async () => {

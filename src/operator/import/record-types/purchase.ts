@@ -62,7 +62,8 @@ const soldAt = (purchase: string, created_at = `${purchase}.created_at`) =>
   `CASE WHEN ${purchase}.status IN ('complete', 'refunded') THEN ${created_at} END`;
 
 const changed = isChanged('purchases');
-const hasReference = hasField(fields, 'reference');
+const has = (field: string) => hasField(fields, field);
+const hasReference = has('reference');
 const createdAt = 'coalesce(s.created_at, now())';
 const eachGame = 'import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id)';
 
@@ -109,6 +110,11 @@ export const PURCHASE_RECORD = recordType({
       owner: 't.purchase_id',
       field: 'reference',
     },
+    // The games of a record without them are the stored ones.
+    `SELECT s.line, concat('purchase', ' ' || s.id) || ': purchase_type must be bundle for a bundle or several games' AS text
+     FROM import_purchases s JOIN purchases t ON t.id = s.id
+     WHERE ${has('purchase_type')} AND s.purchase_type <> 'bundle' AND NOT (${has('game_id')})
+       AND (cardinality(s.game_ids) > 1 OR NOT (${has('bundle_id')}) AND t.bundle_id IS NOT NULL)`,
   ],
   createdByService: {
     differs: `${hasField(fields, 'game_id')} AND s.game_ids <> ${storedGames('t')}
