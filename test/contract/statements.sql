@@ -2386,7 +2386,9 @@ SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, 
      (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
         SELECT id, game_id, key FROM download_keys dk
         WHERE purchase_id = p.id AND dk.claimed_at IS DISTINCT FROM dk.created_at
-        ORDER BY game_id, id LIMIT 10000) k) AS keys
+        ORDER BY game_id, id LIMIT 10000) k) AS keys,
+     EXISTS (SELECT FROM download_keys dk
+             WHERE purchase_id = p.id AND created_at = p.created_at AND dk.claimed_at IS DISTINCT FROM dk.created_at) AS sold_with_keys
    FROM purchases p WHERE p.id = $1;
 
 -- sale_count: src/purchases/sales/sale-statements.ts

@@ -442,6 +442,16 @@ describe('once', () => {
     });
   });
 
+  test('a repeated reference returns a sale without keys as it was, after an import has added some', async () => {
+    const fields = { reference: 'keys came later', with_key: false, game_id: [one.id, other.id] };
+    const first = await sold(fields);
+    await importLines({ type: 'purchase', reference: fields.reference, with_key: true });
+    await expectNoSale(async () => {
+      expect(await sold(fields)).toEqual(first);
+      expect((await sold({ ...fields, with_key: true })).download_keys).toHaveLength(2);
+    });
+  });
+
   test('concurrent requests to two replicas create one sale', async () => {
     const urls = [baseUrl(), await replica.getUrl()];
     for (const reference of ['race 1', 'race 2', 'race 3']) {

@@ -12,6 +12,8 @@ export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id' | 'bundle
   /** All games of the purchase; `game_ids` is null unless it is a bundle. */
   all_game_ids: number[];
   keys: { id: number; game_id: number; key: string }[];
+  /** Whether keys were created at the time of the purchase, and not later by an import. */
+  sold_with_keys: boolean;
 }
 
 // A purchase can have this many games, each with a key.
@@ -25,7 +27,9 @@ export const SALE = read<SaleRow>(
      (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
         SELECT id, game_id, key FROM download_keys dk
         WHERE purchase_id = p.id AND ${cameWithSale('dk')}
-        ORDER BY game_id, id LIMIT ${MAX_KEYS_OF_SALE}) k) AS keys
+        ORDER BY game_id, id LIMIT ${MAX_KEYS_OF_SALE}) k) AS keys,
+     EXISTS (SELECT FROM download_keys dk
+             WHERE purchase_id = p.id AND created_at = p.created_at AND ${cameWithSale('dk')}) AS sold_with_keys
    FROM purchases p WHERE p.id = $purchase_id`,
 );
 

@@ -143,7 +143,8 @@ export class SalesService {
 
   private repeatedResponse(row: SaleRow, request: SaleRequest): SaleResponse {
     const different = differences(row, request);
-    if (different.length === 0) return saleResponse(row, this.pages);
+    if (different.length === 0)
+      return saleResponse(withKey(request) ? row : { ...row, keys: [] }, this.pages);
     throw apiError(
       409,
       `reference \`${request.reference}\` is another sale`,
@@ -195,6 +196,7 @@ const soldRow = (sale: Sale, { purchase_id, created_at, email, keys }: NewSale):
   created_at,
   email,
   keys,
+  sold_with_keys: keys.length > 0,
   status: 'complete',
   game_ids: sale.purchase_type === 'bundle' ? sale.game_ids : null,
   all_game_ids: sale.game_ids,
@@ -257,7 +259,8 @@ function differences(stored: SaleRow, request: SaleRequest): string[] {
     donation: stored.donation === request.donation,
     purchase_type: stored.purchase_type === choosePurchaseType(request),
     created_at: created_at === undefined || isSameSecond(stored.created_at, created_at),
-    with_key: stored.keys.length > 0 === withKey(request),
+    // An import may have added keys to a sale without any.
+    with_key: withKey(request) ? stored.keys.length > 0 : !stored.sold_with_keys,
   };
   return Object.keys(same).filter((name) => !same[name as keyof SaleRequest]);
 }
