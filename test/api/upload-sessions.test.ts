@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Database } from '../../src/platform/database/database';
 import { UploadParts } from '../../src/uploads/sessions/upload-parts.service';
 import { MAX_SESSIONS, UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
 import { PartBody } from '../../src/uploads/sessions/part-body';
@@ -207,6 +208,23 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
     expect(await put(location, file, 2 * BLOCK, 3 * BLOCK)).toEqual(reply(200));
     expect(file.equals(await content(id))).toBe(true);
     expect((await objects()).filter((key) => key.includes(id))).toHaveLength(2);
+  });
+
+  test('a part whose response of the database is lost is kept', async () => {
+    const file = randomBytes(1000);
+    const { id, location } = await begin();
+    const database = replica.get(Database);
+    const { rows } = database;
+    jest.spyOn(database, 'rows').mockImplementation(async (statement, values, manager) => {
+      const found = await rows.call(database, statement, values, manager);
+      if (statement.name === 'end_upload_part') throw new Error('Connection terminated unexpectedly');
+      return found as never;
+    });
+    expect((await put(location, file, 0, 600, '*')).status).toBe(503);
+    jest.restoreAllMocks();
+    expect(await state(location)).toEqual(reply(308, 'bytes=0-599'));
+    expect(await put(location, file, 600, 1000)).toEqual(reply(200));
+    expect(file.equals(await content(id))).toBe(true);
   });
 
   test('only the first of two sizes sent at the same time is accepted', async () => {

@@ -88,13 +88,16 @@ export class UploadParts {
     try {
       const content = Readable.from(body.takeObject(start, bytes, (stored) => (storedBytes = stored)));
       await this.storage.put(key, bytes, content, new AbortController().signal);
-      if (await this.database.row(END_PART, { ...part, part_size: storedBytes, size })) return true;
-      await this.drop(id, key);
     } catch (error) {
       await this.drop(id, key);
       // If the content ended without a block to keep, the storage's error is only a consequence.
       if (storedBytes > 0 || !body.isCut) throw error;
+      return false;
     }
+    // If this throws, because the connection is lost, the part may be recorded. So its object is kept until
+    // the session is deleted.
+    if (await this.database.row(END_PART, { ...part, part_size: storedBytes, size })) return true;
+    await this.drop(id, key);
     return false;
   }
 
