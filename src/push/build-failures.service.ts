@@ -13,14 +13,29 @@ import { ANNOUNCE_FAILED } from './build-messages';
 /** A longer reason is truncated. */
 const MAX_ERROR_CHARACTERS = 1000;
 
-// A completed build stays completed.
+// A completed build stays completed. Nothing reads the texts of the upload tool after a failure.
 const FAIL = statement<{ game_id: number; attempts: number }>(
   'fail_build',
   `WITH job AS (DELETE FROM build_jobs WHERE build_id = $build_id RETURNING attempts),
    build AS (
-     UPDATE builds SET state = 'failed', error = $error, expires_at = NULL, updated_at = now()
+     UPDATE builds SET state = 'failed', error = $error, expires_at = NULL, updated_at = now(), metadata = NULL,
+       launch_analysis = NULL
      WHERE id = $build_id AND state IN ('started', 'processing') RETURNING game_id)
    SELECT build.game_id, coalesce((SELECT attempts FROM job), 0) AS attempts FROM build`,
+);
+
+/** Maximum number of failed builds of a game that keep their events. */
+export const MAX_FAILED_WITH_EVENTS = 10;
+
+// Deletes the events of the build that is no longer among the newest failed ones, or of this build, if newer ones
+// failed before.
+const DELETE_OLD_EVENTS = statement(
+  'delete_events_of_failed_builds',
+  `WITH newest_old AS (
+     SELECT o.id FROM builds b JOIN builds o ON o.game_id = b.game_id
+     WHERE b.id = $build_id AND o.state = 'failed' ORDER BY o.id DESC OFFSET ${MAX_FAILED_WITH_EVENTS} LIMIT 1)
+   DELETE FROM build_events e USING newest_old
+   WHERE e.build_id = ANY (ARRAY[newest_old.id, $build_id::bigint]) AND e.build_id <= newest_old.id`,
 );
 
 /** Locks the game, so that this and a push that creates the build's channel wait for each other. */
@@ -83,6 +98,7 @@ export class BuildFailures {
         const rows = await this.database.execute(
           [
             bind(SESSIONS_TO_DISCARD, { build_id }),
+            bind(DELETE_OLD_EVENTS, { build_id }),
             bind(ADD_EVENT, { build_id, type: 'failed', message: text, data: null }),
             bind(ANNOUNCE_FAILED, { build_id }),
             bind(DELETE_EMPTY_CHANNEL, { build_id }),

@@ -7,7 +7,7 @@ import { Build } from './build.entity';
 @StoredColumns({
   columns: ['id', 'build_id', 'type', 'message', 'data', 'created_at'],
   why: 'show what happened to a pushed build',
-  for_how_long: 'as long as the build',
+  for_how_long: 'as long as the build; of failed builds, the newest 10 of a game',
 })
 @Entity('build_events')
 @Index('build_events_build_id_idx', ['build_id', 'id'])

@@ -1,4 +1,5 @@
 import { readdir } from 'node:fs/promises';
+import { MAX_FAILED_WITH_EVENTS } from '../../src/push/build-failures.service';
 import { MAX_UNFINISHED } from '../../src/push/pushes.service';
 import { MAX_SESSIONS } from '../../src/uploads/sessions/upload-sessions.service';
 import { HOSTILE_BUILDS } from '../support/hostile-builds';
@@ -91,6 +92,35 @@ test('limits the bytes of the events of a build', async () => {
   expect((await report('')).status).toBe(200);
   // A character has up to three bytes here.
   expect(await report('€'.repeat(20_000))).toEqual(failure(429, 'too many events of the build'));
+});
+
+test('only the newest failed builds of a game keep their events', async () => {
+  const { owner, game, build } = await newSession();
+  const path = (id: number) => `/wharf/builds/${id}`;
+  const report = (id: number) => owner.post(`${path(id)}/events`, { type: 'log', message: 'm' });
+  const start = async () => {
+    const { body } = await owner.post('/wharf/builds', { target: String(game.id), channel: 'linux' });
+    const { id } = (body as { build: { id: number } }).build;
+    expect((await report(id)).status).toBe(200);
+    return id;
+  };
+  const fail = (id: number) => owner.post(`${path(id)}/failures`, { message: 'canceled' });
+  const events = (id: number) =>
+    sql<{ type: string }>('SELECT type FROM build_events WHERE build_id = $1 ORDER BY id', [id]);
+  const [log, failed] = [{ type: 'log' }, { type: 'failed' }];
+  expect((await report(build.id)).status).toBe(200);
+  const builds: number[] = [];
+  for (let i = 0; i < MAX_FAILED_WITH_EVENTS; i++) builds.push(await start());
+  for (const id of builds) await fail(id);
+  expect(await events(builds[0]!)).toEqual([log, failed]);
+  expect(await report(builds[0]!)).toEqual(failure(409, 'the build has failed'));
+  // It is older than all that have failed, so only its reason is kept.
+  await fail(build.id);
+  expect(await events(build.id)).toEqual([failed]);
+  expect(await events(builds[0]!)).toEqual([log, failed]);
+  await fail(await start());
+  expect(await events(builds[0]!)).toEqual([]);
+  expect(await events(builds[1]!)).toEqual([log, failed]);
 });
 
 describe('if a write of a push fails', () => {

@@ -110,7 +110,14 @@ test('two pushes at the same time both finish, and the newest is the head', asyn
 
 test('a failure that the tool reports, events and the list of builds', async () => {
   const { tool, target, owner } = await newTool();
-  const { build } = await tool.post<{ build: { id: number } }>('/wharf/builds', { target, channel: 'osx' });
+  const { build } = await tool.post<{ build: { id: number } }>('/wharf/builds', {
+    target,
+    channel: 'osx',
+    metadata: '{"a":1}',
+    launch_analysis: '{"b":2}',
+  });
+  const texts = () => sql('SELECT metadata, launch_analysis FROM builds WHERE id = $1', [build.id]);
+  expect(await texts()).toEqual([{ metadata: '{"a":1}', launch_analysis: '{"b":2}' }]);
   await tool.post(`/wharf/builds/${build.id}/events`, {
     type: 'log',
     message: 'Hashing',
@@ -125,6 +132,7 @@ test('a failure that the tool reports, events and the list of builds', async () 
   await tool.post(`/wharf/builds/${build.id}/failures`, { message: 'No space left', fatal: '' });
   expect(await tool.processed(build.id)).toMatchObject({ state: 'failed', error: 'No space left' });
   expect(await list({ state: 'failed' })).toEqual([build.id]);
+  expect(await texts()).toEqual([{ metadata: null, launch_analysis: null }]);
   const { events } = await tool.get<{ events: { type: string; message: string }[] }>(
     `/wharf/builds/${build.id}/events`,
   );

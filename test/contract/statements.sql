@@ -2851,11 +2851,20 @@ DELETE FROM uploads u USING builds b
        SELECT FROM builds o
        WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state <> 'failed');
 
+-- delete_events_of_failed_builds: src/push/build-failures.service.ts
+-- parameters: build_id
+WITH newest_old AS (
+     SELECT o.id FROM builds b JOIN builds o ON o.game_id = b.game_id
+     WHERE b.id = $1 AND o.state = 'failed' ORDER BY o.id DESC OFFSET 10 LIMIT 1)
+   DELETE FROM build_events e USING newest_old
+   WHERE e.build_id = ANY (ARRAY[newest_old.id, $1::bigint]) AND e.build_id <= newest_old.id;
+
 -- fail_build: src/push/build-failures.service.ts
 -- parameters: build_id, error
 WITH job AS (DELETE FROM build_jobs WHERE build_id = $1 RETURNING attempts),
    build AS (
-     UPDATE builds SET state = 'failed', error = $2, expires_at = NULL, updated_at = now()
+     UPDATE builds SET state = 'failed', error = $2, expires_at = NULL, updated_at = now(), metadata = NULL,
+       launch_analysis = NULL
      WHERE id = $1 AND state IN ('started', 'processing') RETURNING game_id)
    SELECT build.game_id, coalesce((SELECT attempts FROM job), 0) AS attempts FROM build;
 
