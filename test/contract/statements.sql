@@ -2373,8 +2373,10 @@ UPDATE sales_periods s SET purchases = s.purchases + d.purchases, amount = s.amo
     GROUP BY 1, 2, 3, 4 HAVING sum(purchases) <> 0 OR sum(amount) <> 0) d WHERE (d.game_id, d.unit, d.first_day, d.currency) = (s.game_id, s.unit, s.first_day, s.currency) AND (d.purchases < 0 OR d.amount < 0);
 
 -- refund_revoke: src/purchases/sales/sale-statements.ts
--- parameters: purchase_id, keep_keys
-UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $1 AND revoked_at IS NULL AND NOT $2;
+-- parameters: purchase_id, keep_keys, once
+UPDATE download_keys SET revoked_at = now()
+   WHERE purchase_id = $1 AND revoked_at IS NULL AND NOT $2
+     AND (NOT $3 OR EXISTS (SELECT FROM purchases WHERE id = $1 AND status <> 'refunded'));
 
 -- sale: src/purchases/sales/sale-statements.ts, small
 -- parameters: purchase_id

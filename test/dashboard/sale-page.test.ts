@@ -269,7 +269,13 @@ describe('a refund', () => {
   test('leaves the keys to the buyer if the seller chooses so', async () => {
     const { path, id } = await sell({ email: 'keeps@example.com' });
     await browser.get(`${path}/refund`);
+    const { form_token } = browser.formFields(`${path}/refund`);
     await browser.submit(`${path}/refund`, { keep_keys: 'yes' });
+    expect(await state(id)).toMatchObject({ status: 'refunded', live: 1 });
+    // The form of another tab doesn't revoke them.
+    await browser.post(`${path}/refund`, { form_token: form_token! });
+    await browser.follow();
+    expect(browser.words).toContain(`Sale ${id} had already been refunded. Nothing was changed.`);
     expect(await state(id)).toMatchObject({ status: 'refunded', live: 1 });
   });
 

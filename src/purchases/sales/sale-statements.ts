@@ -188,7 +188,9 @@ export const REFUND_PURCHASE = statement<{ id: number }>(
 );
 const REVOKE_KEYS = statement(
   'refund_revoke',
-  'UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $purchase_id AND revoked_at IS NULL AND NOT $keep_keys',
+  `UPDATE download_keys SET revoked_at = now()
+   WHERE purchase_id = $purchase_id AND revoked_at IS NULL AND NOT $keep_keys
+     AND (NOT $once OR EXISTS (SELECT FROM purchases WHERE id = $purchase_id AND status <> 'refunded'))`,
 );
 
 export interface Sale extends Pick<Purchase, (typeof SALE_COLUMNS)[number]> {
@@ -214,10 +216,10 @@ export const sell = (sale: Sale): BoundStatement[] => [
   ...(sale.announces ? [bind(ANNOUNCE_SALE, {})] : []),
 ];
 
+/** `once`: keys that an earlier refund kept aren't revoked. */
 export const refund = (
-  purchase_id: number,
+  { purchase_id, keep_keys, once }: { purchase_id: number; keep_keys: boolean; once: boolean },
   game_ids: number[],
-  keep_keys: boolean,
   has_webhooks: boolean,
   user_id: number | null,
 ): BoundStatement[] => [
@@ -226,7 +228,7 @@ export const refund = (
   bind(LOCK_GAMES, { game_ids, purchase_id }),
   bind(UNCOUNT_SALE, { purchase_id }),
   ...SUBTRACT_SALE.map((one) => bind(one, { purchase_id })),
-  bind(REVOKE_KEYS, { purchase_id, keep_keys }),
+  bind(REVOKE_KEYS, { purchase_id, keep_keys, once }),
   bind(REFUND_PURCHASE, { purchase_id, user_id }),
   bind(SALE, { purchase_id }),
 ];

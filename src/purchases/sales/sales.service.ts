@@ -81,9 +81,9 @@ export class SalesService {
     return (await retryOnConflict(() => this.tryRefunding(request, by, retry))).response;
   }
 
-  /** Whether this request refunded it; false: it was refunded before. */
+  /** Whether this request refunded it; false: it was refunded before, and nothing is changed. */
   async refundNow(request: RefundRequest, by: Actor): Promise<boolean> {
-    return (await retryOnConflict(() => this.tryRefunding(request, by))).isNew;
+    return (await retryOnConflict(() => this.tryRefunding({ ...request, once: true }, by))).isNew;
   }
 
   find(purchase_id: number): Promise<SaleRow | undefined> {
@@ -153,18 +153,18 @@ export class SalesService {
   }
 
   private async tryRefunding(
-    request: RefundRequest,
+    { once = false, ...request }: RefundRequest & { once?: boolean },
     by: Actor,
     retry?: RetryKey,
   ): Promise<{ response: RefundResponse; isNew: boolean }> {
-    const { purchase_id, keep_keys } = request;
+    const { purchase_id } = request;
     const [found] = await this.database.rows(PURCHASE_GAMES, { purchase_id });
     if (!found) throw apiError(404, 'invalid purchase');
     const { game_ids, has_webhooks } = found;
     let currency: string | undefined;
     const store = async (manager?: EntityManager) => {
       const getRows = await this.database.execute(
-        refund(purchase_id, game_ids, keep_keys, has_webhooks, by.user_id ?? null),
+        refund({ ...request, once }, game_ids, has_webhooks, by.user_id ?? null),
         manager,
       );
       const [row] = getRows(SALE);
