@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type MockRecord, type MockStore, startMock } from '../../client/mock';
@@ -217,6 +218,25 @@ describe('resets and slow requests', () => {
     expect(await slow).toMatchObject({ status: 200 });
   });
 
+  test('a client that disconnects during a reset does not block the next one', async () => {
+    const lock = app.get(ResetLock);
+    let release!: () => void;
+    const reset = lock.reset(() => new Promise<void>((resolve) => (release = resolve)));
+    const entered = jest.spyOn(lock, 'enter');
+    const connected = once(app.getHttpServer() as Server, 'connection') as Promise<[Socket]>;
+    const client = connect(Number(new URL(url).port));
+    client.write(`GET ${PROFILE} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    const [connection] = await connected;
+    await until(() => entered.mock.calls.length === 1);
+    entered.mockRestore();
+    const disconnected = new Promise((resolve) => connection.once('close', resolve));
+    client.resetAndDestroy();
+    await disconnected;
+    release();
+    await reset;
+    expect(await call('POST', '/mock/reset')).toMatchObject({ status: 200 });
+  });
+
   test('a reset waits for a sale for at most five seconds, and changes nothing then', async () => {
     theClock().stop();
     await fault({ path: '/profile' }, { status: 503 });
@@ -344,6 +364,15 @@ describe('faults', () => {
     expect(await get(PROFILE)).toEqual({ status: 503, body: { errors: ['service unavailable'] } });
     expect(await get(PROFILE, MOCK_API_KEY)).toMatchObject({ status: 200 });
     expect(await get('/mock/faults')).toMatchObject({ body: { faults: [{ id: 1, used: 1 }] } });
+  });
+
+  test.each([
+    [414, 'URL too long'],
+    [429, 'rate limit exceeded'],
+    [431, 'request header fields too large'],
+  ])('send the usual text of status %i', async (status, text) => {
+    await fault({ path: '/profile' }, { status });
+    expect(await get(PROFILE)).toEqual({ status, body: { errors: [text] } });
   });
 
   test('keep their status on legacy routes', async () => {

@@ -13,6 +13,7 @@ const USUAL_ERRORS: Readonly<Record<number, string>> = {
   404: 'invalid api endpoint',
   408: 'request timeout',
   413: 'request too large',
+  414: 'URL too long',
   429: 'rate limit exceeded',
 };
 

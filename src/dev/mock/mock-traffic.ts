@@ -43,6 +43,11 @@ export class MockTraffic {
       sendApiError(res, error as ApiError);
       return;
     }
+    // Its client has gone: no event would end it.
+    if (req.socket.destroyed) {
+      this.lock.leave();
+      return;
+    }
     const fault = this.faults.take(method, template);
     let isDone = false;
     const done = () => {
