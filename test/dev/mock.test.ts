@@ -495,6 +495,13 @@ describe('faults', () => {
 });
 
 describe('recorded requests', () => {
+  test('a misspelled parameter does not list all', async () => {
+    expect(await get('/mock/requests?sine=7')).toEqual({
+      status: 400,
+      body: { errors: ['sine is an unknown field'] },
+    });
+  });
+
   test('have templates, owners and no secrets', async () => {
     await get('/profile?a=1', MOCK_API_KEY);
     await get(`/api/1/${MOCK_API_KEY}/me`);

@@ -149,6 +149,8 @@ export class MockRefundRequest {
   keep_keys: boolean = false;
 }
 
+/** A misspelled `since` would list all requests. */
+@OnlyKnownFields
 export class RecordedRequestsRequest {
   @Id('ID of the last request that is not needed', { default: 0 })
   since: number = 0;
