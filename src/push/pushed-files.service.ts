@@ -53,11 +53,12 @@ const FILE_TO_FINISH = statement<FileSessionRow>(
   'SELECT id, session_id, state, size FROM build_files WHERE build_id = $build_id AND id = $file_id',
 );
 
-// A file whose session has expired gets a new session. Of two requests, the second changes nothing.
+// A file whose session has expired gets a new session. Of two requests, the second changes nothing. The lock makes this
+// and a failure of the build wait for each other, because the failure discards the sessions.
 const CREATE_FILE = statement<{ id: number }>(
   'create_build_file',
   `INSERT INTO build_files (id, build_id, type, session_id)
-   SELECT nextval('builds_id_seq'), b.id, $type, $session_id FROM builds b WHERE b.id = $build_id AND b.state = 'started'
+   SELECT nextval('builds_id_seq'), b.id, $type, $session_id FROM builds b WHERE b.id = $build_id AND b.state = 'started' FOR SHARE
    ON CONFLICT (build_id, type, sub_type) DO UPDATE SET session_id = EXCLUDED.session_id, updated_at = now()
      WHERE build_files.state = 'created' AND build_files.session_id IS NOT DISTINCT FROM $expired_session_id::uuid
    RETURNING id`,

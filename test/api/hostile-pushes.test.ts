@@ -6,6 +6,7 @@ import { HOSTILE_BUILDS } from '../support/hostile-builds';
 import { baseUrl } from '../support/app';
 import { useFiles } from '../support/files';
 import { failure } from '../support/http';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
@@ -160,6 +161,18 @@ describe('if a write of a push fails', () => {
     expect((await fail()).status).toBe(200);
     expect(await sessionsOf(game)).toEqual([]);
   });
+});
+
+test('a build that fails at the same time gets no session', async () => {
+  const { owner, game, build, session } = await newSession();
+  const failing = await holdLocks(`UPDATE builds SET state = 'failed' WHERE id = ${build.id}`);
+  const file = owner.post(`/wharf/builds/${build.id}/files`, { type: 'signature' });
+  await Promise.race([untilBlocked(), file]);
+  await failing.commit();
+  expect(await file).toEqual(failure(409, 'the build takes no more files'));
+  expect(await sql('SELECT id FROM upload_sessions WHERE game_id = $1', [game.id])).toEqual([
+    { id: session },
+  ]);
 });
 
 test('limits concurrently started sessions', async () => {

@@ -2950,7 +2950,7 @@ SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND id =
 -- create_build_file: src/push/pushed-files.service.ts
 -- parameters: type, session_id, build_id, expired_session_id
 INSERT INTO build_files (id, build_id, type, session_id)
-   SELECT nextval('builds_id_seq'), b.id, $1, $2 FROM builds b WHERE b.id = $3 AND b.state = 'started'
+   SELECT nextval('builds_id_seq'), b.id, $1, $2 FROM builds b WHERE b.id = $3 AND b.state = 'started' FOR SHARE
    ON CONFLICT (build_id, type, sub_type) DO UPDATE SET session_id = EXCLUDED.session_id, updated_at = now()
      WHERE build_files.state = 'created' AND build_files.session_id IS NOT DISTINCT FROM $4::uuid
    RETURNING id;
