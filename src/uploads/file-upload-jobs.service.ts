@@ -1,7 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Audit } from '../audit/audit';
-import { Clock } from '../platform/config/clock';
 import { Database } from '../platform/database/database';
 import { statement } from '../platform/database/statement';
 import { ApiError } from '../platform/errors/api-error';
@@ -18,21 +17,23 @@ import { Upload } from './upload.entity';
 import { LOCK_EDITED_GAME, UploadEditsService } from './upload-edits.service';
 
 const STORING_LEASE_MS = 60_000;
+// By the clock of the database: those of two replicas can differ by more.
+const LEASED_UNTIL = `now() + interval '${STORING_LEASE_MS} ms'`;
 /** Maximum number of files that a process stores at the same time, in total and for one seller. */
 const STORING = { accepted: Infinity, running: 2, each: 1 };
 
 /** Only one of two requests gets the file to store. A process that was killed loses it when its lease ends. */
 const CLAIM_UPLOAD = statement<FileUpload>(
   'claim_file_upload',
-  `UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $now::timestamptz + interval '${STORING_LEASE_MS} ms'
+  `UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = ${LEASED_UNTIL}
    WHERE id = $id AND game_id = $game_id
-     AND (state IN ('receiving', 'failed') OR (state = 'storing' AND (leased_until < $now) IS NOT FALSE))
+     AND (state IN ('receiving', 'failed') OR (state = 'storing' AND (leased_until < now()) IS NOT FALSE))
    RETURNING *`,
 );
 
 const RENEW_UPLOAD = statement(
   'renew_file_upload',
-  `UPDATE file_uploads SET leased_until = $now::timestamptz + interval '${STORING_LEASE_MS} ms' WHERE id = $id AND state = 'storing'`,
+  `UPDATE file_uploads SET leased_until = ${LEASED_UNTIL} WHERE id = $id AND state = 'storing'`,
 );
 
 const RELEASE_UPLOAD = statement(
@@ -74,7 +75,6 @@ export class FileUploadJobs implements OnApplicationShutdown {
     private readonly uploads: UploadEditsService,
     private readonly signatures: BuildSignatures,
     private readonly audit: Audit,
-    private readonly clock: Clock,
   ) {}
 
   async onApplicationShutdown(): Promise<void> {
@@ -89,20 +89,16 @@ export class FileUploadJobs implements OnApplicationShutdown {
 
   /** Stores the file in the background. Returns false if another request or process does. */
   async start(game_id: number, id: string, editor: Editor): Promise<boolean> {
-    const claimed = await this.database.row(CLAIM_UPLOAD, { id, game_id, now: this.now });
+    const claimed = await this.database.row(CLAIM_UPLOAD, { id, game_id });
     if (!claimed) return false;
     const stored: Promise<void> = this.store(claimed, editor).finally(() => void this.storing.delete(stored));
     this.storing.add(stored);
     return true;
   }
 
-  private get now(): Date {
-    return new Date(this.clock.now());
-  }
-
   private async store(file: FileUpload, editor: Editor): Promise<void> {
     const { id } = file;
-    const renew = () => void this.database.rows(RENEW_UPLOAD, { id, now: this.now }).catch(() => undefined);
+    const renew = () => void this.database.rows(RENEW_UPLOAD, { id }).catch(() => undefined);
     const timer = setInterval(renew, STORING_LEASE_MS / 3).unref();
     try {
       await this.sellers.with(editor.user_id, (seller) =>

@@ -51,7 +51,7 @@ const DISCARD = statement<{ id: string }>(
   'discard_file_upload',
   `DELETE FROM file_uploads p USING games g
    WHERE p.id = $file_upload_id AND p.game_id = $game_id AND g.id = p.game_id AND ${canEdit('g', '$user_id')}
-     AND (p.state <> 'storing' OR (p.leased_until < $now::timestamptz) IS NOT FALSE) RETURNING p.id`,
+     AND (p.state <> 'storing' OR (p.leased_until < now()) IS NOT FALSE) RETURNING p.id`,
 );
 
 /** Files that sellers upload on pages, in parts: from their first byte until they are listed as uploads. */
@@ -115,7 +115,7 @@ export class FileUploadsService {
 
   /** Deletes what was received. A file that is being stored stays. */
   async discard(game_id: number, id: string, { user_id }: Editor): Promise<void> {
-    const values = { file_upload_id: id, game_id, user_id, now: this.now };
+    const values = { file_upload_id: id, game_id, user_id };
     if (!(await this.database.row(DISCARD, values))) throw invalidUploadSession();
     await this.sessions.discard(id);
   }

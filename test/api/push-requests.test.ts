@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Container } from '../../src/wharf/pwr/entries';
 import { BuildJobs } from '../../src/push/build-jobs.service';
+import { BuildQueue } from '../../src/push/build-queue.service';
 import { EMPTY_CONTAINER } from '../../src/wharf/pwr/container';
 import { writeSignature } from '../../src/wharf/pwr/signature';
 import { Settings } from '../../src/platform/config/settings';
@@ -265,20 +266,37 @@ test('metrics count builds by result, their bytes and the age of the oldest', as
 
   // This is the state after the third process that was killed.
   await sql(`UPDATE builds SET state = 'processing' WHERE id = $1`, [id]);
-  const now = theClock().now();
-  await sql('INSERT INTO build_jobs (build_id, attempts, leased_until, created_at) VALUES ($1, 3, $2, $3)', [
-    id,
-    new Date(now + 60_000),
-    new Date(now - 100_000),
-  ]);
+  await sql(
+    `INSERT INTO build_jobs (build_id, attempts, leased_until, created_at)
+     VALUES ($1, 3, now() + interval '1 minute', $2)`,
+    [id, new Date(theClock().now() - 100_000)],
+  );
   const jobs = theApp().get(BuildJobs);
   await jobs.sweep();
   expect(await total('gamewharf_build_oldest_seconds')).toBeGreaterThanOrEqual(100);
   expect(await count('failed')).toBe(before.failed);
-  theClock().advance(61_000);
+  await sql('UPDATE build_jobs SET leased_until = now() WHERE build_id = $1', [id]);
   await jobs.sweep();
   expect(await total('gamewharf_build_oldest_seconds')).toBe(0);
   expect(await count('failed')).toBe(before.failed + 1);
+});
+
+test('a replica whose clock is ahead takes no job of another one, and doesn’t fail its build', async () => {
+  const { tool, target } = await newTool();
+  const { id } = await tool.push(target, 'linux', await small('1.0'));
+  expect(await tool.processed(id)).toMatchObject({ state: 'completed' });
+  await sql(`UPDATE builds SET state = 'processing' WHERE id = $1`, [id]);
+  theClock().advance(5 * 60_000);
+  await sql(
+    `INSERT INTO build_jobs (build_id, attempts, lease, leased_until)
+     VALUES ($1, 1, gen_random_uuid(), now() + interval '1 minute')`,
+    [id],
+  );
+  expect(await theApp().get(BuildQueue).claim()).toBeUndefined();
+  // The last attempt.
+  await sql('UPDATE build_jobs SET attempts = 3 WHERE build_id = $1', [id]);
+  expect(await theApp().get(BuildQueue).givenUp()).toEqual([]);
+  await sql('DELETE FROM build_jobs WHERE build_id = $1', [id]);
 });
 
 describe('hostile files fail with a message, and nothing is stored', () => {

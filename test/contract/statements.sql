@@ -2908,36 +2908,36 @@ SELECT id FROM builds WHERE expires_at <= $1 ORDER BY expires_at LIMIT 100;
 SELECT created_at FROM build_jobs ORDER BY created_at LIMIT 1;
 
 -- claim_build_job: src/push/build-queue.service.ts
--- parameters: now, served, lease, leased_until
+-- parameters: served, lease
 WITH running AS (
      SELECT g.user_id, count(*) AS jobs
      FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
-     WHERE j.lease IS NOT NULL AND j.leased_until > $1 GROUP BY g.user_id),
+     WHERE j.lease IS NOT NULL AND j.leased_until > now() GROUP BY g.user_id),
    next AS (
      SELECT j.build_id, g.user_id FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
      LEFT JOIN running r ON r.user_id = g.user_id
-     WHERE coalesce(j.leased_until <= $1, true) AND j.attempts < 3
-     ORDER BY coalesce(r.jobs, 0), coalesce(array_position($2::bigint[], g.user_id), 0), j.created_at, j.build_id
+     WHERE coalesce(j.leased_until <= now(), true) AND j.attempts < 3
+     ORDER BY coalesce(r.jobs, 0), coalesce(array_position($1::bigint[], g.user_id), 0), j.created_at, j.build_id
      LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
-   UPDATE build_jobs j SET attempts = attempts + 1, lease = $3, leased_until = $4 FROM next
+   UPDATE build_jobs j SET attempts = attempts + 1, lease = $2, leased_until = now() + interval '60 s' FROM next
    WHERE j.build_id = next.build_id RETURNING j.build_id, j.attempts, next.user_id AS owner_id;
 
 -- given_up_builds: src/push/build-queue.service.ts
--- parameters: now
-SELECT build_id AS id FROM build_jobs WHERE attempts >= 3 AND leased_until <= $1 LIMIT 100;
+SELECT build_id AS id FROM build_jobs WHERE attempts >= 3 AND leased_until <= now() LIMIT 100;
 
 -- lock_build_job: src/push/build-queue.service.ts
 -- parameters: build_id, lease
 SELECT build_id FROM build_jobs WHERE build_id = $1 AND lease = $2 FOR UPDATE;
 
 -- release_build_job: src/push/build-queue.service.ts
--- parameters: uncounted, leased_until, build_id, lease
-UPDATE build_jobs SET attempts = attempts - $1, lease = NULL, leased_until = $2
+-- parameters: uncounted, wait_seconds, build_id, lease
+UPDATE build_jobs SET attempts = attempts - $1, lease = NULL,
+     leased_until = now() + make_interval(secs => $2)
    WHERE build_id = $3 AND lease = $4;
 
 -- renew_build_job: src/push/build-queue.service.ts
--- parameters: leased_until, build_id, lease
-UPDATE build_jobs SET leased_until = $1 WHERE build_id = $2 AND lease = $3 RETURNING build_id;
+-- parameters: build_id, lease
+UPDATE build_jobs SET leased_until = now() + interval '60 s' WHERE build_id = $1 AND lease = $2 RETURNING build_id;
 
 -- build_file_session: src/push/pushed-files.service.ts
 -- parameters: build_id, type
@@ -3349,10 +3349,10 @@ SELECT coalesce(sum(f.bytes), 0)::float8 AS bytes FROM games g CROSS JOIN LATERA
    WHERE g.user_id = $2;
 
 -- claim_file_upload: src/uploads/file-upload-jobs.service.ts
--- parameters: now, id, game_id
-UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $1::timestamptz + interval '60000 ms'
-   WHERE id = $2 AND game_id = $3
-     AND (state IN ('receiving', 'failed') OR (state = 'storing' AND (leased_until < $1) IS NOT FALSE))
+-- parameters: id, game_id
+UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = now() + interval '60000 ms'
+   WHERE id = $1 AND game_id = $2
+     AND (state IN ('receiving', 'failed') OR (state = 'storing' AND (leased_until < now()) IS NOT FALSE))
    RETURNING *;
 
 -- release_file_upload: src/uploads/file-upload-jobs.service.ts
@@ -3360,14 +3360,14 @@ UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $1::time
 UPDATE file_uploads SET state = $1, error = $2, leased_until = NULL WHERE id = $3 AND state = 'storing';
 
 -- renew_file_upload: src/uploads/file-upload-jobs.service.ts
--- parameters: now, id
-UPDATE file_uploads SET leased_until = $1::timestamptz + interval '60000 ms' WHERE id = $2 AND state = 'storing';
+-- parameters: id
+UPDATE file_uploads SET leased_until = now() + interval '60000 ms' WHERE id = $1 AND state = 'storing';
 
 -- discard_file_upload: src/uploads/file-uploads.service.ts
--- parameters: file_upload_id, game_id, user_id, now
+-- parameters: file_upload_id, game_id, user_id
 DELETE FROM file_uploads p USING games g
    WHERE p.id = $1 AND p.game_id = $2 AND g.id = p.game_id AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0))
-     AND (p.state <> 'storing' OR (p.leased_until < $4::timestamptz) IS NOT FALSE) RETURNING p.id;
+     AND (p.state <> 'storing' OR (p.leased_until < now()) IS NOT FALSE) RETURNING p.id;
 
 -- pending_file_uploads: src/uploads/file-uploads.service.ts, long, concurrency key: user $2
 -- parameters: game_id, user_id, file_upload_id, now
