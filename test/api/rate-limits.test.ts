@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { MetricsRegistry } from '../../src/platform/observability/metrics-registry';
 import { MemoryStorage } from '../../src/platform/limits/memory-storage';
+import { RedisStorage } from '../../src/platform/limits/redis-storage';
 import { TestClock } from '../support/clock';
 import { TestRedis, withRedis } from '../support/redis';
 import { type Actor } from '../support/actor';
@@ -368,6 +371,40 @@ withRedis.describe('shared by replicas through Redis', () => {
     expect(statuses(await spread(6))).toEqual([200, 200, 200, 200, 200, 429]);
   });
 });
+
+withRedis.test(
+  'reports a Redis that rejects writes once, and that it is available when it counts',
+  async () => {
+    const redis = await TestRedis.start();
+    const clock = new TestClock();
+    const storage = await RedisStorage.open(redis.url, clock, new MetricsRegistry());
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const log = jest.spyOn(Logger.prototype, 'log').mockReturnValue();
+    try {
+      await until(() => storage.isShared);
+      const count = () => storage.increment('a', 900_000, 5, 0, 'address');
+      await redis.rejectWrites(true);
+      for (const _ of [1, 2]) {
+        const reconnected = once(storage['redis'], 'ready');
+        for (let i = 0; i < 3; i++) await count();
+        await reconnected;
+        clock.advance(1000);
+      }
+      expect([warn.mock.calls.length, log.mock.calls]).toEqual([1, []]);
+      await redis.rejectWrites(false);
+      await until(async () => {
+        clock.advance(1000);
+        await count();
+        return log.mock.calls.length > 0;
+      });
+      expect(log.mock.calls).toEqual([['Redis is available again. Rate limits are shared.']]);
+    } finally {
+      jest.restoreAllMocks();
+      storage.onApplicationShutdown();
+      await redis.stop();
+    }
+  },
+);
 
 async function keyId({ id }: Actor): Promise<number> {
   const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [id]);

@@ -42,6 +42,11 @@ export class TestRedis {
     return this.asked((client) => client.pttl(key));
   }
 
+  /** Rejects writes, as a Redis server whose memory is full does. */
+  async rejectWrites(isFull: boolean): Promise<void> {
+    await this.asked((client) => client.config('SET', 'maxmemory', isFull ? '1' : '0'));
+  }
+
   private async asked<T>(question: (client: Redis) => Promise<T>): Promise<T> {
     const client = new Redis(this.url);
     try {

@@ -60,10 +60,6 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
   ) {
     super(...rest);
     redis.on('error', (error: Error) => this.warn(error.message));
-    redis.on('ready', () => {
-      if (this.hasWarned) this.log.log('Redis is available again. Rate limits are shared.');
-      this.hasWarned = false;
-    });
     redis.connect().catch(() => undefined);
   }
 
@@ -98,13 +94,20 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
     }
     try {
       const used_ms = await inTime(this.redis.count(`gamewharf:limit:${key}`, ttl, ttl / limit, count, when));
-      this.failures = 0;
+      this.succeeded();
       return Number(used_ms);
     } catch (error) {
       this.fallbacks.inc();
       this.failed(error as Error);
       return undefined;
     }
+  }
+
+  /** A connection isn't enough: a server whose memory is full accepts it, but rejects the command. */
+  private succeeded(): void {
+    this.failures = 0;
+    if (this.hasWarned) this.log.log('Redis is available again. Rate limits are shared.');
+    this.hasWarned = false;
   }
 
   private failed(error: Error): void {
