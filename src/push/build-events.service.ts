@@ -12,6 +12,9 @@ const MAX_EVENTS = 1000;
 /** The limit for the texts of all events of a build, which one response lists. */
 const MAX_EVENT_BYTES = 1024 * 1024;
 
+/** Maximum number of failed builds of a game that keep all their events, and to which clients can add some. */
+export const MAX_FAILED_WITH_EVENTS = 10;
+
 /** An event of the service itself about a build. */
 export const ADD_EVENT = statement(
   'add_own_build_event',
@@ -24,7 +27,12 @@ const ADD_CLIENT_EVENT = statement<{ id: number }>(
    SELECT $build_id, $type, $message, $data
    WHERE (SELECT count(*) < ${MAX_EVENTS} AND coalesce(sum(octet_length(message) + coalesce(octet_length(data), 0)), 0)
             <= ${MAX_EVENT_BYTES} - octet_length($message::text) - coalesce(octet_length($data::text), 0)
-          FROM build_events WHERE build_id = $build_id) RETURNING id`,
+          FROM build_events WHERE build_id = $build_id)
+     AND NOT EXISTS (
+       SELECT FROM builds b WHERE b.id = $build_id AND b.state = 'failed' AND EXISTS (
+         SELECT FROM builds o WHERE o.game_id = b.game_id AND o.id > b.id AND o.state = 'failed'
+         OFFSET ${MAX_FAILED_WITH_EVENTS - 1}))
+   RETURNING id`,
 );
 
 const EVENTS_OF_BUILD = longRead<Pick<BuildEvent, 'id' | 'type' | 'message' | 'data' | 'created_at'>>(

@@ -6,7 +6,7 @@ import { bind, statement } from '../platform/database/statement';
 import { UploadSessions } from '../uploads/sessions/upload-sessions.service';
 import { FileStorage } from '../uploads/storage/file-storage';
 import { UnusedFiles } from '../uploads/unused-files.service';
-import { ADD_EVENT } from './build-events.service';
+import { ADD_EVENT, MAX_FAILED_WITH_EVENTS } from './build-events.service';
 import { storedKeys } from './build-keys';
 import { ANNOUNCE_FAILED } from './build-messages';
 
@@ -24,18 +24,18 @@ const FAIL = statement<{ game_id: number; attempts: number }>(
    SELECT build.game_id, coalesce((SELECT attempts FROM job), 0) AS attempts FROM build`,
 );
 
-/** Maximum number of failed builds of a game that keep their events. */
-export const MAX_FAILED_WITH_EVENTS = 10;
-
-// Deletes the events of the build that is no longer among the newest failed ones, or of this build, if newer ones
-// failed before.
+// Deletes the events of the build that is no longer among the newest failed ones, except the reason of its failure, or
+// those of this build, if newer ones failed before.
 const DELETE_OLD_EVENTS = statement(
   'delete_events_of_failed_builds',
   `WITH newest_old AS (
-     SELECT o.id FROM builds b JOIN builds o ON o.game_id = b.game_id
+     SELECT o.id, o.error FROM builds b JOIN builds o ON o.game_id = b.game_id
      WHERE b.id = $build_id AND o.state = 'failed' ORDER BY o.id DESC OFFSET ${MAX_FAILED_WITH_EVENTS} LIMIT 1)
    DELETE FROM build_events e USING newest_old
-   WHERE e.build_id = ANY (ARRAY[newest_old.id, $build_id::bigint]) AND e.build_id <= newest_old.id`,
+   WHERE e.build_id = ANY (ARRAY[newest_old.id, $build_id::bigint]) AND e.build_id <= newest_old.id
+     AND e.id IS DISTINCT FROM (
+       SELECT max(r.id) FROM build_events r
+       WHERE r.build_id = newest_old.id AND r.type = 'failed' AND r.message = newest_old.error AND r.data IS NULL)`,
 );
 
 /** Locks the game, so that this and a push that creates the build's channel wait for each other. */

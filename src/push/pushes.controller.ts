@@ -28,7 +28,7 @@ import {
   PushedFilesResponse,
 } from './push.dto';
 import { PushedFilesService } from './pushed-files.service';
-import { hasFailed, PushesService } from './pushes.service';
+import { PushesService } from './pushes.service';
 
 const FOR_EDITORS = 'Only for users who can edit the game.';
 
@@ -177,21 +177,19 @@ export class PushesController {
   @Post(':build_id/events')
   @ApiOperation({
     summary: 'Report an event of a build',
-    description: `${FOR_EDITORS} At most 1,000 events and 1 MiB per build, until it fails.`,
+    description: `${FOR_EDITORS} At most 1,000 events and 1 MiB per build. Failed builds take no more once ten newer ones of the game have failed.`,
   })
   @OncePerKey()
   @ApiOkResponse({ type: SuccessResponse })
   @Fails(404, 'invalid build')
-  @Fails(409, 'the build has failed')
   @Fails(429, 'too many events of the build', 'rate limit exceeded')
   async addEvent(
     @Params() request: CreateBuildEventRequest,
     @CurrentCredential() credential: Credential,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<SuccessResponse> {
-    const { state } = await this.pushes.require(request.build_id, credential);
+    await this.pushes.require(request.build_id, credential);
     return this.idempotency.once(key, request, async (manager) => {
-      if (state === 'failed') throw hasFailed();
       await this.events.add(request.build_id, request, manager);
       return { success: true } as const;
     });

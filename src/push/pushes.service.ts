@@ -188,11 +188,9 @@ export class PushesService {
     const { build_id } = request;
     await this.require(build_id, credential);
     await this.idempotency.once(key, request, async (manager) => {
-      if (!(await this.database.row(PUBLISH, { build_id }, manager))) throw hasFailed();
+      if (!(await this.database.row(PUBLISH, { build_id }, manager)))
+        throw apiError(409, 'the build has failed');
       return { success: true };
     });
   }
 }
-
-/** A failed build can't be changed. */
-export const hasFailed = () => apiError(409, 'the build has failed');

@@ -7,7 +7,8 @@ import { Build } from './build.entity';
 @StoredColumns({
   columns: ['id', 'build_id', 'type', 'message', 'data', 'created_at'],
   why: 'show what happened to a pushed build',
-  for_how_long: 'as long as the build; of failed builds, the newest 10 of a game',
+  for_how_long:
+    'as long as the build; of failed builds, those of the newest 10 of a game and the reason of each failure',
 })
 @Entity('build_events')
 @Index('build_events_build_id_idx', ['build_id', 'id'])

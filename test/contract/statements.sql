@@ -2826,7 +2826,12 @@ INSERT INTO build_events (build_id, type, message, data)
    SELECT $1, $2, $3, $4
    WHERE (SELECT count(*) < 1000 AND coalesce(sum(octet_length(message) + coalesce(octet_length(data), 0)), 0)
             <= 1048576 - octet_length($3::text) - coalesce(octet_length($4::text), 0)
-          FROM build_events WHERE build_id = $1) RETURNING id;
+          FROM build_events WHERE build_id = $1)
+     AND NOT EXISTS (
+       SELECT FROM builds b WHERE b.id = $1 AND b.state = 'failed' AND EXISTS (
+         SELECT FROM builds o WHERE o.game_id = b.game_id AND o.id > b.id AND o.state = 'failed'
+         OFFSET 9))
+   RETURNING id;
 
 -- add_own_build_event: src/push/build-events.service.ts
 -- parameters: build_id, type, message, data
@@ -2856,10 +2861,13 @@ DELETE FROM uploads u USING builds b
 -- delete_events_of_failed_builds: src/push/build-failures.service.ts
 -- parameters: build_id
 WITH newest_old AS (
-     SELECT o.id FROM builds b JOIN builds o ON o.game_id = b.game_id
+     SELECT o.id, o.error FROM builds b JOIN builds o ON o.game_id = b.game_id
      WHERE b.id = $1 AND o.state = 'failed' ORDER BY o.id DESC OFFSET 10 LIMIT 1)
    DELETE FROM build_events e USING newest_old
-   WHERE e.build_id = ANY (ARRAY[newest_old.id, $1::bigint]) AND e.build_id <= newest_old.id;
+   WHERE e.build_id = ANY (ARRAY[newest_old.id, $1::bigint]) AND e.build_id <= newest_old.id
+     AND e.id IS DISTINCT FROM (
+       SELECT max(r.id) FROM build_events r
+       WHERE r.build_id = newest_old.id AND r.type = 'failed' AND r.message = newest_old.error AND r.data IS NULL);
 
 -- fail_build: src/push/build-failures.service.ts
 -- parameters: build_id, error
