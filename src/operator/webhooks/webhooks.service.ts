@@ -103,7 +103,7 @@ export class WebhooksService {
           .execute();
         return (raw as { id: number }[])[0]!.id;
       },
-      { concurrencyKey: `user ${user_id}` },
+      { concurrencyKey: user_id === null ? undefined : `user ${user_id}` },
     );
     this.audit.record({ event: 'webhook.created', ...by, webhook_id: id, host: url.host });
     return { id, secret };
