@@ -11,8 +11,8 @@ export type RowsOrSlices<Row> = Row[] | AsyncIterable<Row[]>;
 export const SHORT_LIST = { rows: 500, text_bytes: 4000 };
 export const SLICE_BYTES = 256 * 1024;
 
-// Each running long list has a slice in memory, which takes 0.6 to 1.3 MB. Slow clients need as many IP addresses to use
-// up this limit as to use up MAX_IN_FLIGHT.
+// Each running long list has a slice in memory. Slow clients need as many IP addresses to use up this limit as to use up
+// MAX_IN_FLIGHT.
 export const LONG_LISTS = { accepted: 256, running: 128, each: 4 };
 
 /** Sends lists of any length. */
